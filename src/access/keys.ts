@@ -32,6 +32,7 @@ export const LIMITS = z.strictObject({
   utterances: count.describe("Utterances at once that wait or speak"),
   proxied_requests: count.describe("Requests at once that are passed upstream"),
   mp3_streams: count.describe("MP3 streams of sessions at once"),
+  opus_renditions: count.describe("Opus renditions of sessions that are heard at once"),
   rtp_ports: count.describe("RTP ports at once"),
   characters_per_minute: count,
   bytes_per_second: count.describe("Of messages of each connection, and of request bodies in all"),

@@ -229,6 +229,15 @@ export const SERVER = [
       "Most MP3 streams of sessions at once of one client address, and of one subject of tokens; all have 8",
   },
   {
+    key: "opusPerClient",
+    kind: "integer",
+    default: 15,
+    min: 0,
+    max: 1_000_000,
+    about:
+      "Most Opus renditions that one subject of tokens hears at once, and without keys one client address; an encoder thread has 60",
+  },
+  {
     key: "maxRtpPorts",
     kind: "integer",
     default: 100,

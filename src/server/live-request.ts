@@ -6,6 +6,7 @@ import type { Door } from "../access/door.ts";
 import type { SessionPlace } from "../cluster/cluster.ts";
 import type { Listener } from "../delivery/listener.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Joining } from "../session/connections/connection-registry.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
@@ -133,7 +134,7 @@ export function termsOf(call: LiveCall, joining: ParsedSettings, { door }: LiveD
 export function joinSession(
   session: Session,
   listener: Listener,
-  { joining, isClosed }: { readonly joining: ParsedSettings; readonly isClosed: () => boolean },
+  { joining, isClosed }: { readonly joining: Joining; readonly isClosed: () => boolean },
 ): Participant {
   const participant = session.join(listener, joining);
   if (!isClosed()) return participant;

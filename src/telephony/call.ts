@@ -21,6 +21,7 @@ import type {
 import type { SpeakCommand } from "../protocol/commands.ts";
 import { type Account, speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
+import type { OpusAccount } from "../session/output/opus-listeners.ts";
 import type { Utterance } from "../session/playback/utterance.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
@@ -66,6 +67,8 @@ export interface CallRights {
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
   /** On whose account it is said. */
   readonly account: Account;
+  /** For whom Opus counts that the call hears. */
+  readonly opusAccount?: OpusAccount;
 }
 
 export interface CallOptions {
@@ -261,6 +264,7 @@ export class Call implements BridgedCall {
       onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
       onRoom: () => this.drained(),
     });
+    const { opusAccount } = this.#options.rights;
     participant = session.join(listener, {
       settings: {
         role: "listener",
@@ -274,6 +278,7 @@ export class Call implements BridgedCall {
         offsets: "utf16",
       },
       ignored: [],
+      ...(opusAccount === undefined ? {} : { opusAccount }),
     });
     // What it was greeted with may have closed it: the end did not know of the participant yet.
     if (this.#isOver) {

@@ -491,6 +491,59 @@ describe("what one client has at once", () => {
     leaving.abort();
   });
 
+  it("are so many Opus renditions of an address without keys, however many connections hear each", async () => {
+    await using gateway = await limited({ opusPerClient: 1 });
+    const listen = (session: string, query = "format=opus_48000") =>
+      TestClient.connect(gateway, `/live/${session}?${query}`);
+    await using first = await listen("s");
+    await using second = await listen("s");
+    await using plain = await listen("s", "format=ulaw_8000");
+    for (const client of [first, second, plain]) await client.next("hello");
+    for (const query of ["format=opus_48000&frame_ms=40", "format=opus_48000&framing=rtp"]) {
+      await using other = await listen("s", query);
+      expect(await other.untilClosed()).toEqual({ code: 4429, reason: "listener_limit" });
+    }
+    await using elsewhere = await listen("other");
+    expect(await elsewhere.untilClosed()).toEqual({ code: 4429, reason: "listener_limit" });
+    plain.send({ type: "configure", format: "opus_48000", frame_ms: 40 });
+    expect((await plain.next("error")).code).toBe("listener_limit");
+    const answer = await fetch(`${gateway.url}/live/s/audio.ogg?frame_ms=60`);
+    expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: "listener_limit" } }]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="listener_limit"} 5');
+    plain.send({ type: "configure", format: "opus_48000" });
+    await plain.next("configured");
+    for (const client of [first, second, plain]) await client[Symbol.asyncDispose]();
+    const joins = async (): Promise<boolean> => {
+      await using next = await listen("other", "format=opus_48000&frame_ms=10");
+      await next.until(() => next.messages.length > 0);
+      return next.eventsOf("hello").length > 0;
+    };
+    await expect.poll(joins).toBe(true);
+  });
+
+  it("are so many Opus renditions of a subject of tokens, and not of its address; a key names its own number", async () => {
+    await using gateway = await keyed(
+      { server: { limits: { opus_renditions: 2 } } },
+      { opusPerClient: 1, addressLimits: "all" },
+    );
+    const tokenOf = (sub: string) => tokenFor(SPEAKER, { claims: { sub } });
+    const listen = async (token: string, frameMs: number): Promise<string> => {
+      const client = await joinWith(gateway, token, `/live/s?format=opus_48000&frame_ms=${frameMs}`);
+      clients.push(client);
+      await client.until(() => client.messages.length > 0);
+      return client.eventsOf("error")[0]?.code ?? "";
+    };
+    const clients: TestClient[] = [];
+    expect([await listen(tokenOf("ann"), 20), await listen(tokenOf("bob"), 20)]).toEqual(["", ""]);
+    expect([await listen(tokenOf("ann"), 20), await listen(tokenOf("ann"), 40)]).toEqual([
+      "",
+      "listener_limit",
+    ]);
+    expect([await listen(gateway.key, 20), await listen(gateway.key, 40)]).toEqual(["", ""]);
+    expect(await listen(gateway.key, 60)).toBe("listener_limit");
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+
   it("are so many RTP ports of a key, until they are closed", async () => {
     await using gateway = await keyed(
       { server: { grants: OPERATOR } },

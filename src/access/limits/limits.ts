@@ -46,6 +46,7 @@ export interface LimitSettings {
   /** At once, of one address and of one subject. */
   readonly proxiedPerClient: number;
   readonly mp3PerClient: number;
+  readonly opusPerClient: number;
   readonly maxRtpPorts: number;
   readonly connectionsPerSubject: number;
   readonly sessionsPerSubject: number;
@@ -74,6 +75,13 @@ export interface LimitsOptions {
 export interface UpstreamSubject {
   readonly id: string;
   readonly maxPlaces: number;
+}
+
+/** See session/output/opus-listeners.ts. */
+export interface OpusAccount {
+  readonly id: string;
+  /** One more rendition that they hear: gives what ends it (idempotent). Throws listener_limit. */
+  begin(): () => void;
 }
 
 /** What is said in one go. */
@@ -204,6 +212,19 @@ export class Limits {
     const scopes = this.#scopesOf(caller, address);
     for (const scope of scopes) this.#mustCount(scope, what);
     return this.#hold(scopes, what);
+  }
+
+  /**
+   * Who hears Opus. Each rendition that one of them hears counts once, on however many connections. An address counts only without
+   * keys: behind one there may be many who hear the same.
+   */
+  opusAccount(caller: Caller, address: string): OpusAccount {
+    const begin = (): (() => void) => {
+      const scopes = caller.isAnybody ? this.#addressScopes(address) : this.#callerScopes(caller);
+      for (const scope of scopes) this.#mustCount(scope, "opus_renditions");
+      return this.#hold(scopes, "opus_renditions");
+    };
+    return { id: this.upstreamSubject(caller, address).id, begin };
   }
 
   /** All of it, or nothing. Throws rate_limited, budget_exhausted, text_too_long. */
@@ -527,6 +548,7 @@ const CODES = {
   utterances: "rate_limited",
   proxied_requests: "rate_limited",
   mp3_streams: "listener_limit",
+  opus_renditions: "listener_limit",
   rtp_ports: "listener_limit",
 } as const satisfies Record<Counted, string>;
 
@@ -536,6 +558,7 @@ const NAMES = {
   utterances: "utterances",
   proxied_requests: "requests for the upstream",
   mp3_streams: "MP3 streams",
+  opus_renditions: "Opus renditions",
   rtp_ports: "RTP ports",
 } as const satisfies Record<Counted, string>;
 
@@ -560,6 +583,7 @@ function addressBounds(settings: LimitSettings): Bounds {
     ...bound("sessions", settings.sessionsPerAddress),
     ...bound("proxied_requests", settings.proxiedPerClient),
     ...bound("mp3_streams", settings.mp3PerClient),
+    ...bound("opus_renditions", settings.opusPerClient),
     ...(opensPerSecond === 0 ? {} : { opens: perSecond(opensPerSecond, OPENS_BURST_SECONDS) }),
     ...bodyBytes(settings.bytesPerSecond),
     ...(failuresPerMinute === 0 ? {} : { failures: perMinute(failuresPerMinute) }),
@@ -572,6 +596,7 @@ function subjectBounds(settings: LimitSettings, grants: Partial<Grants>): Bounds
     ...bound("sessions", settings.sessionsPerSubject),
     ...bound("proxied_requests", settings.proxiedPerClient),
     ...bound("mp3_streams", settings.mp3PerClient),
+    ...bound("opus_renditions", settings.opusPerClient),
     ...perMinuteOf("characters_per_minute", grants.characters_per_minute ?? settings.charactersPerMinute),
     ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
   };
@@ -601,6 +626,7 @@ function boundsOf(limits: KeyLimits): CountBounds & RateBounds {
     ...smallest("utterances", limits.utterances),
     ...smallest("proxied_requests", limits.proxied_requests),
     ...smallest("mp3_streams", limits.mp3_streams),
+    ...smallest("opus_renditions", limits.opus_renditions),
     ...smallest("rtp_ports", limits.rtp_ports),
     ...perMinuteOf("characters_per_minute", limits.characters_per_minute),
     ...(opens === undefined ? {} : { opens: perSecond(opens, OPENS_BURST_SECONDS) }),

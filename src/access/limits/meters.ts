@@ -12,6 +12,7 @@ export const COUNTED = [
   "proxied_requests",
   "mp3_streams",
   "rtp_ports",
+  "opus_renditions",
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 /** What there may be of in a time. */
@@ -46,6 +47,7 @@ export class Meter {
     utterances: 0,
     proxied_requests: 0,
     mp3_streams: 0,
+    opus_renditions: 0,
     rtp_ports: 0,
   };
   /** Of all that is counted. */

@@ -2,6 +2,7 @@
 import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
+import type { OpusAccount } from "../../access/limits/limits.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { Account } from "../../session/commands.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
@@ -43,6 +44,11 @@ export class CallerRights implements CallRights {
     const { begin, add } = limits.speechBudget(() => caller);
     const budget = { begin: (characters: number) => this.unlessRefused(() => begin(characters)), add };
     return { budget, subject: limits.upstreamSubject(caller, address) };
+  }
+
+  get opusAccount(): OpusAccount {
+    const { door, caller, address } = this.#options;
+    return door.limits.opusAccount(caller, address);
   }
 
   /** By the keys as they are now. Throws forbidden, unauthorized. */

@@ -8,6 +8,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { Action } from "../../access/grants.ts";
+import type { OpusAccount } from "../../access/limits/limits.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
@@ -187,6 +188,10 @@ export class Admission implements CallRights {
   /** Anybody where a check of the carrier's own was passed, or the gateway has no keys. */
   get caller(): Caller {
     return this.#options.caller;
+  }
+
+  get opusAccount(): OpusAccount {
+    return this.#options.rights.opusAccount;
   }
 
   get account(): Account {

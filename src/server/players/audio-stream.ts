@@ -120,6 +120,7 @@ class AudioResponse {
   }
 
   #join(session: Session, asked: Asked): void {
+    const { call } = asked;
     const { joining } = asked.request;
     let participant: Participant | null = null;
     const parts = this.#partsFor(asked, {
@@ -131,7 +132,14 @@ class AudioResponse {
       },
     });
     const { listener } = parts;
-    participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
+    const { door } = this.#options;
+    const opusAccount = door.limits.opusAccount(call.caller, call.address);
+    participant = audited({ ...call, door }, () =>
+      joinSession(session, listener, {
+        joining: { ...joining, opusAccount },
+        isClosed: () => listener.isClosed,
+      }),
+    );
     this.#open(parts, asked);
   }
 

@@ -189,7 +189,12 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     const callerNow = (): Caller => data.lease?.caller ?? caller;
     const mayInterrupt = (): boolean => !caller.isAnybody && callerNow().may("interrupt", sessionId);
     // Nobody comes back as another's connection, whoever has seen its resume_token.
-    const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
+    const participant = session.join(listener, {
+      ...joining,
+      holder: caller.identity,
+      mayInterrupt,
+      opusAccount: door.limits.opusAccount(caller, data.address),
+    });
     const budget = door.limits.speechBudget(callerNow);
     const subject = door.limits.upstreamSubject(caller, data.address);
     data.joined = { session, participant, subject, budget };

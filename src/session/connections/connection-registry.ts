@@ -14,6 +14,7 @@ import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
 import { styleOf } from "../captions/cue-tracks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { startedEvent } from "../events/utterance-events.ts";
+import type { OpusAccount } from "../output/opus-listeners.ts";
 import type { OutputRouter, Subscription, SubscriptionStart } from "../output/output-router.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
@@ -43,6 +44,7 @@ export interface Joining {
   readonly mayInterrupt?: () => boolean;
   /** It begins there, with all that is said from there on; null: at the playhead. */
   readonly fromTicks?: number | null;
+  readonly opusAccount?: OpusAccount;
 }
 
 /** As `hello` names the session. */
@@ -135,7 +137,14 @@ export class ConnectionRegistry {
         `Session is full: ${maxListeners} connections, which is the limit`,
       );
     }
-    const { settings, resume = null, holder = "", mayInterrupt, fromTicks = null } = joining;
+    const {
+      settings,
+      resume = null,
+      holder = "",
+      mayInterrupt,
+      fromTicks = null,
+      opusAccount = null,
+    } = joining;
     const had = resume === null ? null : this.#pointOf(resume, holder);
     const point = typeof had === "string" ? null : had;
     const place = point === null ? this.#placeAt(fromTicks) : this.#placeAfter(point);
@@ -146,7 +155,8 @@ export class ConnectionRegistry {
       settings,
       holder,
       ...(mayInterrupt === undefined ? {} : { mayInterrupt }),
-      subscription: this.#subscribe(listener, settings, place),
+      opusAccount,
+      subscription: this.#subscribe({ listener, opusAccount }, settings, place),
       textOptions: deps.tuning.textDefaults,
       moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),
     });
@@ -224,12 +234,12 @@ export class ConnectionRegistry {
     this.#presence.changed({ left: participant.id });
   }
 
-  /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
+  /** Other settings for a connection; it goes on at the playhead. Throws listener_limit, encoder_failed. */
   resubscribe(participant: Participant, settings: ListenerSettings): void {
     const { group, sendQueue } = participant.subscription;
     const event = sendQueue.behind?.event ?? group.event;
     const fromTicks = this.#options.clock.playheadTicks;
-    const subscription = this.#subscribe(participant.listener, settings, { event, fromTicks, has: "events" });
+    const subscription = this.#subscribe(participant, settings, { event, fromTicks, has: "events" });
     this.#options.output.unsubscribe(participant.subscription, null);
     participant.subscription = subscription;
     participant.settings = settings;
@@ -252,7 +262,22 @@ export class ConnectionRegistry {
     return count;
   }
 
-  #subscribe(listener: Listener, settings: ListenerSettings, place: Place): Subscription {
+  /** Throws listener_limit, encoder_failed. */
+  #subscribe(
+    { listener, opusAccount }: Pick<Participant, "listener" | "opusAccount">,
+    settings: ListenerSettings,
+    place: Place,
+  ): Subscription {
+    const letGo = this.#options.output.countOpus(settings, opusAccount);
+    try {
+      return { ...this.#subscribed(listener, settings, place), letGo };
+    } catch (thrown) {
+      letGo();
+      throw thrown;
+    }
+  }
+
+  #subscribed(listener: Listener, settings: ListenerSettings, place: Place): Omit<Subscription, "letGo"> {
     const { deps, output, queue } = this.#options;
     const sendQueue = new SendQueue({
       listener,

@@ -7,6 +7,7 @@ import type { AudioDescription } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
+import type { OpusAccount } from "../output/opus-listeners.ts";
 import type { Subscription } from "../output/output-router.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
@@ -38,6 +39,8 @@ export interface ParticipantOptions {
   readonly holder?: string;
   /** By its grants as they are now: also where it joined to listen, and what others say. Default: no. */
   readonly mayInterrupt?: () => boolean;
+  /** Default: nobody counts what it hears. */
+  readonly opusAccount?: OpusAccount | null;
   readonly moment: () => AckMoment;
 }
 
@@ -65,6 +68,8 @@ export class Participant {
   textOptions: TextOptions;
   /** Whose connection it is: nobody else comes back as it. Empty: no keys are set. */
   readonly holder: string;
+  /** Opus that it hears counts for it. */
+  readonly opusAccount: OpusAccount | null;
   readonly #mayInterrupt: () => boolean;
   readonly #moment: () => AckMoment;
   #ack: Ack | null = null;
@@ -74,6 +79,7 @@ export class Participant {
     this.resumeToken = options.resumeToken;
     this.textOptions = options.textOptions;
     this.holder = options.holder ?? "";
+    this.opusAccount = options.opusAccount ?? null;
     this.#mayInterrupt = options.mayInterrupt ?? (() => false);
     this.#moment = options.moment;
     this.listener = options.listener;

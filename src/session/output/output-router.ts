@@ -4,6 +4,7 @@
  */
 
 import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
 import { EventLog } from "../../delivery/event-log.ts";
 import type { Rendition } from "../../delivery/rendition.ts";
@@ -17,6 +18,7 @@ import { styleOf } from "../captions/cue-tracks.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
 import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
+import { type OpusAccount, OpusListeners } from "./opus-listeners.ts";
 import { demandOf, type OutputDemand } from "./output-demand.ts";
 import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
 
@@ -50,6 +52,8 @@ export interface SubscriptionStart {
 export interface Subscription {
   readonly group: DeliveryGroup;
   readonly sendQueue: SendQueue;
+  /** It does not count any more. Idempotent. */
+  readonly letGo: () => void;
 }
 
 /** A rendition with nobody left: whoever comes back soon finds its frames. */
@@ -64,6 +68,7 @@ export class OutputRouter {
   readonly #groups = new Map<string, DeliveryGroup>();
   readonly #idle = new Map<string, Idle>();
   readonly log = new EventLog(MAX_LOGGED_EVENTS);
+  readonly #opusListeners = new OpusListeners();
   /** How far listeners that have gone were sent audio: they keep it, and may come back. */
   #leftTicks = 0;
   #ownGroups = 0;
@@ -124,6 +129,14 @@ export class OutputRouter {
     return this.#demand;
   }
 
+  /** Before `subscribe`: what it hears counts for the account. Gives what ends that (idempotent). Throws listener_limit. */
+  countOpus(settings: ListenerSettings, account: OpusAccount | null): () => void {
+    const { format } = settings;
+    const isOpus = format !== "none" && AUDIO_FORMATS[format].codec === "opus";
+    if (!isOpus || account === null) return () => undefined;
+    return this.#opusListeners.enter(renditionKey(settings), account);
+  }
+
   /**
    * Subscribes a listener: in lockstep with others of its kind, or in a group of its own. Where the group is ahead of where it
    * is to begin, it catches up.
@@ -176,6 +189,7 @@ export class OutputRouter {
    */
   unsubscribe(subscription: Subscription, keptFromTicks: number | null): void {
     const { group: left } = subscription;
+    subscription.letGo();
     if (left.rendition !== null) {
       this.#leftTicks = Math.max(this.#leftTicks, left.rendition.startTicksOf(left.frame));
     }
@@ -318,6 +332,7 @@ export class OutputRouter {
   }
 
   close(): void {
+    this.#opusListeners.close();
     for (const rendition of this.#renditions.values()) rendition.close();
     this.#renditions.clear();
     this.#idle.clear();
