@@ -271,7 +271,8 @@ export const SERVER = [
     min: 0,
     max: 1_000_000_000,
     unit: "bytes",
-    about: "Most bytes of messages of one connection in a second, as above; 16 times as many at once",
+    about:
+      "Most bytes of messages of one connection in a second, as above, and of one address in bodies of requests; 16 times as many at once",
   },
   {
     key: "maxMessageBytes",

@@ -14,6 +14,10 @@ export const COUNTERS = {
     "voicewire_connections_flooding_total",
     "Connections closed because they went on sending what was refused",
   ],
+  uploadsSlowed: [
+    "voicewire_uploads_slowed_total",
+    "Times that an upload was paused, since its client sends more bytes than it may",
+  ],
   messagesWaited: [
     "voicewire_messages_waited_total",
     "Messages that waited for their turn, because their connection brought many at once",

@@ -1,6 +1,7 @@
 /** What the door counts of addresses, keys and tokens, over real sockets and requests. Loopback is limited here as others are. */
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import { type ClientRequest, createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { ACTIONS } from "../../src/access/grants.ts";
@@ -688,6 +689,38 @@ describe("bodies of requests", () => {
     }
     expect(statuses).toEqual([200, 429]);
     expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="rate_limited"} 1');
+  });
+
+  it("that stream are slowed down to the bytes that their client may send, and come whole", async () => {
+    const vendor = createServer(async (req, res) => {
+      let came = 0;
+      for await (const piece of req) came += (piece as Buffer).length;
+      res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ came }));
+    });
+    await once(vendor.listen(0, "127.0.0.1"), "listening");
+    const vendorUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`;
+    const slowed = async (gateway: TestGateway): Promise<number> =>
+      Number(/voicewire_uploads_slowed_total (\d+)/.exec(await metricsOf(gateway))?.[1]);
+    const begin = ({ url }: TestGateway) => {
+      const headers = { "content-type": "multipart/form-data; boundary=x" };
+      const upload = request(`${url}/v1/audio-isolation`, { method: "POST", headers });
+      upload.write(new Uint8Array(850_000));
+      return upload;
+    };
+    const cameOf = async (upload: ClientRequest): Promise<unknown> => {
+      upload.end(new Uint8Array(1000));
+      const [answer] = (await once(upload, "response")) as [IncomingMessage];
+      return JSON.parse(Buffer.concat(await answer.toArray()).toString());
+    };
+    await using gateway = await gatewayAt(vendorUrl, { addressLimits: "all", bytesPerSecond: 50_000 });
+    const upload = begin(gateway);
+    await expect.poll(() => slowed(gateway)).toBeGreaterThan(0);
+    expect(await cameOf(upload)).toEqual({ came: 851_000 });
+    await using free = await gatewayAt(vendorUrl, { bytesPerSecond: 50_000 });
+    expect(await cameOf(begin(free))).toEqual({ came: 851_000 });
+    expect(await slowed(free)).toBe(0);
+    vendor.closeAllConnections();
+    await once(vendor.close(), "close");
   });
 
   it("count in the bytes of a key where its entry names a number, and not otherwise", async () => {

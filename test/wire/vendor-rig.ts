@@ -92,6 +92,8 @@ export async function startVendorApp(
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: 4,
     proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),
+    clock: systemClock,
+    counters,
   });
   let listener: us_listen_socket | undefined;
   const port = await new Promise<number>((resolve, reject) => {

@@ -3,11 +3,15 @@ import { GatewayError } from "../../errors.ts";
 import type { ByteRoom } from "../../kit/byte-room.ts";
 
 const RETRY_MS = 1000;
+/** The speech service gives up a body that stands still for a minute. */
+const MAX_WAIT_MS = 30_000;
 
 export interface BodyRules {
   /** Throws rate_limited where its client has sent too much lately. */
   mustSend(): void;
   sent(bytes: number): void;
+  /** Of a body that streams. Gives how long its next piece has to wait, so that its client keeps to its rate, ms; 0: it need not. */
+  streamed(bytes: number): number;
   onRefused(thrown: unknown): void;
 }
 
@@ -30,6 +34,11 @@ export class BodyAllowance {
   take(bytes: number): void {
     this.#rules.sent(bytes);
     this.hold(bytes);
+  }
+
+  /** So much more has come of a body that streams, and goes on at once. Gives how long the next piece has to wait, ms. */
+  pass(bytes: number): number {
+    return Math.min(this.#rules.streamed(bytes), MAX_WAIT_MS);
   }
 
   /** So much is held. Throws memory_limit. */

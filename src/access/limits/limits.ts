@@ -309,6 +309,10 @@ export class Limits {
       sent: (bytes) => {
         for (const scope of this.#scopesOf(caller, address)) this.#take(scope, "body_bytes", bytes);
       },
+      streamed: (bytes) => {
+        const waits = this.#scopesOf(caller, address).map((scope) => this.#streamed(scope, bytes));
+        return Math.max(0, ...waits);
+      },
     });
   }
 
@@ -512,6 +516,17 @@ export class Limits {
     });
   }
 
+  /** Counted apart from other bodies: who is slowed down is not refused something else for it. Gives how long it is over its rate, ms. */
+  #streamed({ id, meters, bounds: { upload_bytes: rate } }: Scope, bytes: number): number {
+    if (rate === undefined) return 0;
+    const nowMs = this.#nowMs;
+    const meter = meters.of(id, nowMs);
+    // Nobody more can be counted.
+    if (meter === null) return Number.POSITIVE_INFINITY;
+    meter.take("upload_bytes", { count: bytes, rate, nowMs });
+    return Math.max(0, meter.level("upload_bytes", rate, nowMs) - rate.burst) / rate.perMs;
+  }
+
   #mustAfford(scope: Scope, characters: number): void {
     const { budget } = scope;
     if (budget === undefined || characters === 0) return;
@@ -565,6 +580,7 @@ const NAMES = {
 const REASONS = {
   opens: "opens connections faster than it may",
   body_bytes: "sends more bytes of requests than it may",
+  upload_bytes: "sends more bytes of uploads than it may",
   failures: "has sent too many keys or tokens that do not hold",
   characters_per_minute: "has as many characters spoken in a minute as it may",
   utterances_per_minute: "has as many utterances spoken in a minute as it may",
@@ -635,7 +651,9 @@ function boundsOf(limits: KeyLimits): CountBounds & RateBounds {
 
 /** 0: no limit. */
 function bodyBytes(bytesPerSecond: number): RateBounds {
-  return bytesPerSecond === 0 ? {} : { body_bytes: perSecond(bytesPerSecond, BYTES_BURST_SECONDS) };
+  if (bytesPerSecond === 0) return {};
+  const rate = perSecond(bytesPerSecond, BYTES_BURST_SECONDS);
+  return { body_bytes: rate, upload_bytes: rate };
 }
 
 function budgetOf(characters: number | undefined, untilMs: number): Pick<Scope, "budget"> {

@@ -22,6 +22,7 @@ export const RATED = [
   "body_bytes",
   "characters_per_minute",
   "utterances_per_minute",
+  "upload_bytes",
 ] as const;
 export type Rated = (typeof RATED)[number];
 

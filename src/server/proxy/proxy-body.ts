@@ -2,11 +2,14 @@
 
 import type { HttpResponse } from "uWebSockets.js";
 import { Readable } from "node:stream";
+import type { Clock, Timer } from "../../kit/clock.ts";
 
 /** Longer JSON streams, too. */
 export const MAX_WHOLE_BYTES = 1_048_576;
 /** Bytes of an upload that wait for the upstream. */
 export const UPLOAD_BYTES = 262_144;
+/** The server library takes a socket that is paused for 10 s for a silent one: so often it is told otherwise, ms. */
+const PAUSED_MS = 4000;
 /** What plans limit by concurrency. */
 const GENERATION =
   /^\/v1\/(text-to-speech|text-to-dialogue|sound-generation|speech-to-speech|audio-isolation)(\/|$)/;
@@ -47,40 +50,100 @@ function headerOf(headers: Headers, name: string): string | undefined {
   return headers.find(([key]) => key === name)?.[1];
 }
 
-/** What the client sends, on its way: its socket is paused while the upstream takes no more. */
+export interface UploadOptions {
+  readonly clock: Clock;
+  /** Something has come. */
+  readonly onPiece: () => void;
+  /** So many bytes have come: how long the next ones have to wait, ms. */
+  readonly pass: (bytes: number) => number;
+  readonly onSlowed: () => void;
+}
+
+/** What the client sends, on its way: its socket is paused while the upstream takes no more, or it sends more than it may. */
 export class UploadBody extends Readable {
   readonly #res: HttpResponse;
+  readonly #options: UploadOptions;
+  #isFull = false;
+  /** While the client has sent more than it may; null: it has not. */
+  #slowTimer: Timer | null = null;
   #isPaused = false;
-  /** The response may not be touched any more. */
-  isOver = false;
+  /** An answer has come: the client is not slowed any more. */
+  #isAnswered = false;
+  #isOver = false;
 
-  /** `onPiece`: something has come. */
-  constructor(res: HttpResponse, onPiece: () => void) {
+  constructor(res: HttpResponse, options: UploadOptions) {
     super({ highWaterMark: UPLOAD_BYTES });
     this.#res = res;
+    this.#options = options;
     // The upstream wants no more of it: whoever waits for that learns it by other means.
     this.on("error", () => undefined);
     res.onData((chunk, isLast) => {
-      onPiece();
+      options.onPiece();
+      const waitMs = options.pass(chunk.byteLength);
+      if (!isLast && waitMs > 0) this.#slow(waitMs);
       if (this.destroyed) return;
       // The chunk's memory is taken back when this returns.
       const bytes = Buffer.from(chunk.slice(0));
       const hasRoom = bytes.length === 0 || this.push(bytes);
       if (isLast) this.push(null);
-      else if (!hasRoom && !this.isOver) {
-        this.#isPaused = true;
-        res.pause();
+      else if (!hasRoom) {
+        this.#isFull = true;
+        this.#pause();
       }
     });
   }
 
   override _read(): void {
-    this.goOn();
+    this.#isFull = false;
+    this.#resume();
   }
 
   /** Reads from the client again: what nobody wants is read to its end, or the client could not read the answer. */
   goOn(): void {
-    if (!this.#isPaused || this.isOver) return;
+    this.#isAnswered = true;
+    this.#slowTimer?.cancel();
+    this.#slowTimer = null;
+    this._read();
+  }
+
+  /** The response may not be touched any more. Idempotent. */
+  end(): void {
+    this.#isOver = true;
+    this.#slowTimer?.cancel();
+  }
+
+  #slow(waitMs: number): void {
+    if (this.#isAnswered || this.#isOver) return;
+    this.#options.onSlowed();
+    this.#pause();
+    this.#slowTimer?.cancel();
+    this.#waitUntil(this.#options.clock.nowMs() + waitMs);
+  }
+
+  #waitUntil(endMs: number): void {
+    const { clock, onPiece } = this.#options;
+    this.#slowTimer = clock.at(Math.min(endMs, clock.nowMs() + PAUSED_MS), () => {
+      this.#slowTimer = null;
+      // Its client is held back, and not silent.
+      onPiece();
+      if (clock.nowMs() >= endMs) this.#resume();
+      else {
+        // For the library's own timeout. Nothing is read in between.
+        this.#res.resume();
+        this.#res.pause();
+        this.#waitUntil(endMs);
+      }
+    });
+  }
+
+  #pause(): void {
+    if (this.#isPaused || this.#isOver) return;
+    this.#isPaused = true;
+    this.#res.pause();
+  }
+
+  #resume(): void {
+    if (!this.#isPaused || this.#isFull || this.#slowTimer !== null || this.#isOver) return;
     this.#isPaused = false;
     this.#res.resume();
   }

@@ -16,6 +16,8 @@ import type { Door } from "../../access/door.ts";
 import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Counters } from "../../metrics/counters.ts";
 import { withoutTokens } from "../credential.ts";
 import { bodyAllowance, endWithoutBody, notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
@@ -77,6 +79,8 @@ export interface ProxyOptions {
   readonly maxUploadsPerClient: number;
   /** Whose word about a client's address counts. */
   readonly proxyTrust: ProxyTrust;
+  readonly clock: Clock;
+  readonly counters: Counters;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -251,7 +255,7 @@ interface ProxyRequest {
   readonly bodyOf: (json: string) => string;
 }
 
-interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
+interface AnswerOptions extends Pick<ProxyOptions, "forward" | "clock" | "counters"> {
   /** The upstream has billed so many characters. */
   readonly spend: (characters: number) => void;
   /** How long it may take; of the body that went upstream, null until then. */
@@ -309,7 +313,15 @@ class ProxyAnswer {
         this.#onError(toGatewayError(thrown));
         return;
       }
-      this.#upload = new UploadBody(res, () => this.#proxied?.touch());
+      const { clock, counters } = options;
+      this.#upload = new UploadBody(res, {
+        clock,
+        onPiece: () => this.#proxied?.touch(),
+        pass: (bytes) => bodyAllowance(res)?.pass(bytes) ?? 0,
+        onSlowed: () => {
+          counters.uploadsSlowed += 1;
+        },
+      });
       this.#forward(this.#upload);
     }
   }
@@ -423,6 +435,7 @@ class ProxyAnswer {
 
   #onEnd(): void {
     this.#leave();
+    this.#upload?.goOn();
     this.#isEnded = true;
     // What is left goes first.
     if (this.#left === null) this.#note();
@@ -449,6 +462,7 @@ class ProxyAnswer {
   #onError(error: GatewayError): void {
     this.#leave();
     if (this.#isOver) return;
+    this.#upload?.goOn();
     this.#markOver();
     if (this.#isHeadWritten) this.#res.close();
     else new Reply(this.#res).fail(error);
@@ -456,7 +470,7 @@ class ProxyAnswer {
 
   /** Its key or token holds no more. */
   #lose(error: GatewayError): void {
-    if (this.#upload !== null) this.#upload.isOver = true;
+    this.#upload?.end();
     this.#proxied?.abort();
     this.#leave();
     this.#markOver();
@@ -466,6 +480,7 @@ class ProxyAnswer {
 
   #markOver(): void {
     this.#isOver = true;
+    this.#upload?.end();
     this.#endLease();
   }
 
@@ -473,7 +488,6 @@ class ProxyAnswer {
     this.#leave();
     if (this.#isOver && this.#isEnded) return;
     this.#markOver();
-    if (this.#upload !== null) this.#upload.isOver = true;
     this.#proxied?.abort();
   }
 }

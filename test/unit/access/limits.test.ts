@@ -219,6 +219,28 @@ describe("a tenant", () => {
   });
 });
 
+describe("a body that streams", () => {
+  const never = (): void => undefined;
+
+  it("waits while its client is over its rate, together with others that stream, and no other body for it", () => {
+    const { limits, clock } = rigOf({ settings: { bytesPerSecond: 1000 } });
+    const upload = limits.body(ANYBODY, ADDRESS, never);
+    const other = limits.body(ANYBODY, ADDRESS, never);
+    expect([upload.pass(16_000), other.pass(2000), upload.pass(500)]).toEqual([0, 2000, 2500]);
+    expect(outcomeOf(() => limits.body(ANYBODY, ADDRESS, never).begin()).code).toBe("");
+    clock.advance(2500);
+    expect(upload.pass(0)).toBe(0);
+  });
+
+  it("waits half a minute at most for one piece, and for the slowest of its caller's numbers", () => {
+    const { limits } = rigOf({ settings: { bytesPerSecond: 1000 } });
+    const key = keyOf("app", { limits: { bytes_per_second: 100 } });
+    expect(limits.body(tokenCaller({}, { key }), ADDRESS, never).pass(2600)).toBe(10_000);
+    expect(limits.body(new Caller(key), ADDRESS, never).pass(1_000_000)).toBe(30_000);
+    expect(limits.body(ANYBODY, "127.0.0.1", never).pass(1_000_000)).toBe(0);
+  });
+});
+
 describe("a subject", () => {
   it("has the settings' connections, sessions and characters, also with a new token", () => {
     const { limits, clock } = rigOf({
