@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
+import { startService } from "../../src/service/service.ts";
 import { measures } from "../helpers/measures.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { samplesOf } from "../unit/service/convert/measures.ts";
 import { OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
@@ -105,5 +107,32 @@ describe("a seed", { timeout: 120_000 }, () => {
     const [one, same, other] = await converted(recording, "pcm_24000", [1, 1, 2]);
     expect(same).toBe(one);
     expect(other).not.toBe(one);
+  });
+
+  it("is heard as the same samples in two sessions of a gateway, over two segments", async () => {
+    const service = await startService({ host: "127.0.0.1", port: 0 });
+    const gateway = await gatewayAt(service.url, { voice: VOICE });
+    const heard = async (session: string, seed: number) => {
+      await using client = await TestClient.connect(gateway, `/live/${session}?format=pcm_16000&events=none`);
+      // What was flushed is a request of its own.
+      client.send({ type: "text", text: "The lamp is on, and ", seed });
+      client.send({ type: "flush" });
+      client.send({ type: "text", text: "nobody lit it." });
+      client.send({ type: "end" });
+      expect((await client.next("utterance.done")).outcome).toBe("done");
+      return hashOf(client.audio);
+    };
+    try {
+      const [first, same, other] = await Promise.all([
+        heard("seed-a", 7),
+        heard("seed-b", 7),
+        heard("seed-c", 8),
+      ]);
+      expect(same).toBe(first);
+      expect(other).not.toBe(first);
+    } finally {
+      await gateway.close();
+      await service.close();
+    }
   });
 });
