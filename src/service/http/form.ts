@@ -17,7 +17,10 @@ export function files(): Schema<readonly UploadedFile[]> {
   return { isFile: true, read: filesOf, json: { ...listOf(BINARY), minItems: 1 } };
 }
 
-/** What readShape reads; of other fields the names alone. An empty text counts as absent, as FastAPI has it. A file under a text's name is a fault of that field. */
+/**
+ * What readShape reads; of fields that the shape lacks the names alone. An empty text counts as absent, as FastAPI has it. A
+ * file under a text's name is a fault of that field.
+ */
 export function formSource(upload: Upload, shape: Shape): Readonly<Record<string, unknown>> {
   const source: Record<string, unknown> = {};
   for (const [name, { schema }] of Object.entries(shape)) {

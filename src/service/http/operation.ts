@@ -74,7 +74,7 @@ export function operation<
 }
 
 /** Fields of a request that nothing is done of, as the vendor does nothing of them; percent-encoded, with commas between. */
-export const IGNORED_HEADER = "x-ignored-fields";
+const IGNORED_HEADER = "x-ignored-fields";
 const MAX_NAME_SHOWN = 64;
 
 function tellIgnored(reply: FastifyReply, ignored: readonly string[]): void {

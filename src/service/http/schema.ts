@@ -159,7 +159,7 @@ function readFields<S extends Shape>(
 }
 
 /** As many as an answer names. */
-export const MAX_IGNORED = 16;
+const MAX_IGNORED = 16;
 
 function noteIgnored(
   shape: Shape,
