@@ -40,11 +40,12 @@ export function findStoredVoice(context: { readonly store: Store }, id: string):
 }
 
 /**
- * Of the label `language`: what the voice speaks unless told otherwise. Undefined without the label, and in older stores
- * where the engine has no such language or accent.
+ * Of the label `language`: what the voice speaks unless told otherwise. Undefined without the label. Older stores have labels
+ * that would be refused today: of an accent that the engine lacks, where the language is spoken without it, or of a language.
  */
 export function labelledLanguage(labels: StoredVoice["labels"]): SpokenLanguage | undefined {
-  const language = findLanguage(labels.language ?? "");
+  const label = labels.language ?? "";
+  const language = findLanguage(label) ?? findLanguage(label.replace(/[-_].*/, ""));
   return language === undefined ? undefined : { code: language.code, accent: language.accent };
 }
 
