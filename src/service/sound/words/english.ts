@@ -57,7 +57,7 @@ export const ENGLISH: Language = {
     cello: "cello violoncello double_bass",
     flute: "flute piccolo recorder pan_pipe",
     clarinet: "clarinet",
-    trumpet: "trumpet bugle cornet trombone french_horn fanfare",
+    trumpet: "trumpet bugle cornet trombone french_horn fanfare brass braam",
     organ: "organ",
     drumKit: "drums drumkit drum_kit drumset drum_set",
     drum: "drum tom timpani beat bongo",

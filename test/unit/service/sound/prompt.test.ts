@@ -57,6 +57,8 @@ describe("a prompt", () => {
     ["a violin", "violin"],
     ["flute music", "flute"],
     ["a trumpet fanfare", "trumpet"],
+    // Of the official client's example.
+    ["a spacious braam", "trumpet"],
     ["drums", "drumKit"],
     ["a drum kit", "drumKit"],
     ["church organ", "organ"],
