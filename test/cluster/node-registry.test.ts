@@ -1,6 +1,12 @@
 /** Nodes that find one another, hang, are cut off and leave: over buses in memory, with a clock that the test turns. */
 import { describe, expect, it } from "vitest";
-import { BUS_VERSION, decodeHeartbeat, type NodeFacts } from "../../src/cluster/bus/heartbeat.ts";
+import {
+  BUS_VERSION,
+  decodeHeartbeat,
+  encodeHeartbeat,
+  HEARTBEATS,
+  type NodeFacts,
+} from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -81,6 +87,19 @@ describe("node registry", () => {
     await settle();
     expect(a.registry.find("b")?.facts.isDraining).toBe(true);
     expect(a.registry.find("nobody")).toBeUndefined();
+  });
+
+  it("who joins knows the others at once, and hears of the end of one that it has not heard before", async () => {
+    const { hub, join, pass } = await cluster();
+    await join("a");
+    await pass(700);
+    const b = await join("b");
+    expect(names(b)).toEqual(["a", "b"]);
+    const ended = { name: "c", incarnation: "c-1", facts: FACTS, isLeaving: true };
+    hub.open().publish(HEARTBEATS, encodeHeartbeat(ended));
+    await settle();
+    expect(b.seen).toContain("c left");
+    expect(names(b)).toEqual(["a", "b"]);
   });
 
   it("a node that hangs is suspect, then gone, then alive again, and knows of nobody that he was away", async () => {

@@ -129,6 +129,7 @@ describe("session owners", () => {
     const { join } = await cluster();
     const a = await join("a");
     await a.owners.claim("s");
+    a.bus.hang();
     const b = await join("b");
     expect(b.nodes.find("a")).toBeUndefined();
     expect(await b.owners.claim("s")).toMatchObject({ node: "a", isHere: false });

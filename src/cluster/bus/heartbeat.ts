@@ -28,6 +28,9 @@ export interface Heartbeat {
   readonly isLeaving: boolean;
 }
 
+/** Subject that all nodes listen to. */
+export const HEARTBEATS = "node.heartbeat";
+
 const MAX_URL_CHARS = 2048;
 /** Of a node of another version: nobody is sent there. */
 const UNREADABLE: NodeFacts = { url: "", load: 1, isDraining: true, buddy: null };

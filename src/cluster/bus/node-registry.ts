@@ -9,7 +9,14 @@ import { type Clock, systemClock, type Timer } from "../../kit/clock.ts";
 import { type Logger, silentLog } from "../../kit/log.ts";
 import type { Bus, BusHandle, Entry } from "./bus.ts";
 import { callSafely } from "./callbacks.ts";
-import { BUS_VERSION, decodeHeartbeat, encodeHeartbeat, isNodeName, type NodeFacts } from "./heartbeat.ts";
+import {
+  BUS_VERSION,
+  decodeHeartbeat,
+  encodeHeartbeat,
+  HEARTBEATS,
+  isNodeName,
+  type NodeFacts,
+} from "./heartbeat.ts";
 
 /** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s, or for 0.7 s and nobody answers under its subject. "left": it went in order, or is forgotten. */
 export type NodeState = "alive" | "suspect" | "gone" | "left";
@@ -45,7 +52,6 @@ const LOOK_MS = 250;
 const MAX_NODES = 1000;
 const JOIN_TRIES = 5;
 
-const HEARTBEATS = "node.heartbeat";
 const pingSubject = (incarnation: string): string => `node.ping.${incarnation}`;
 
 interface Peer {
@@ -231,7 +237,9 @@ export class NodeRegistry {
     const { version, name, incarnation, facts, isLeaving } = heartbeat;
     const known = this.#peers.get(name);
     if (isLeaving) {
-      if (known?.view.incarnation === incarnation) this.#forget(known);
+      // Sessions of a node that was not heard before are found, too: their entries are read where they are needed.
+      if (known === undefined) this.#changed({ version, name, incarnation, facts, state: "left" });
+      else if (known.view.incarnation === incarnation) this.#forget(known);
       return;
     }
     if (known === undefined && this.#peers.size >= MAX_NODES) return;
@@ -241,6 +249,9 @@ export class NodeRegistry {
     this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
     const isSame = known?.view.state === "alive" && known.view.incarnation === incarnation;
     if (!isSame || known.view.facts.isDraining !== facts.isDraining) this.#changed(view);
+    // Who has just come learns of this node now, and not at its next heartbeat: an end before that would go unnoticed. Of two
+    // processes with one name it is said once, or their heartbeats would answer one another for ever.
+    if (known === undefined && incarnation !== this.incarnation) this.#sendHeartbeat(false);
   }
 
   /** Once for each process. */
