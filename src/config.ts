@@ -25,10 +25,12 @@ type ValueOf<S> = S extends { kind: "integer" }
   ? number
   : S extends { kind: "optionalPort" }
     ? number | "off"
-    : S extends { kind: "boolean" }
-      ? boolean
-      : S extends { kind: "choice"; choices: readonly (infer C extends string)[] }
-        ? C
-        : string;
+    : S extends { kind: "count" }
+      ? number | "auto"
+      : S extends { kind: "boolean" }
+        ? boolean
+        : S extends { kind: "choice"; choices: readonly (infer C extends string)[] }
+          ? C
+          : string;
 /** The resolved settings: one property a row. */
 export type Config = { readonly [S in (typeof ROWS)[number] as S["key"]]: ValueOf<S> };

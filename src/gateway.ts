@@ -12,6 +12,7 @@ import { Pacer } from "./delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { BlockPool } from "./kit/block-pool.ts";
 import { type Clock, sleep, systemClock } from "./kit/clock.ts";
+import { listenUrl } from "./kit/listen-url.ts";
 import type { Logger } from "./kit/log.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
@@ -59,6 +60,8 @@ export interface GatewayOptions {
   readonly watchMs?: number;
   /** Other nodes, over a bus that the gateway closes; default: it is alone. */
   readonly cluster?: ClusterPlace | undefined;
+  /** Other processes of this program listen on the port, too. Default false. */
+  readonly isPortShared?: boolean;
 }
 
 export interface ClusterPlace {
@@ -78,10 +81,21 @@ export interface Gateway {
   readonly counters: Counters;
   /** Nodes that live, this one among them, and sessions of others that have gone on here; null: it is alone. */
   cluster(): { readonly alive: number; readonly takenOver: number } | null;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  state(): GatewayState;
+  /** Takes nothing new, and resolves when speech has ended (at most `drainMs`); connections stay until `close`. */
+  settle(): Promise<void>;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
   drain(): Promise<void>;
   /** Ends everything now. Both may be called in any order, any number of times. */
   close(): Promise<void>;
+}
+
+export interface GatewayState {
+  readonly sessions: number;
+  readonly isDraining: boolean;
+  readonly upstream: UpstreamState;
 }
 
 /** Rejects with invalid_config, port_in_use, encoder_failed; what had begun by then is ended. */
@@ -240,6 +254,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     origins,
     door,
     port: config.port,
+    isPortShared: options.isPortShared ?? false,
     tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds, watchMs },
     calls,
     carrierAuth,
@@ -273,6 +288,28 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     edge.stopListening();
     edge.close();
   });
+  const exposition = createExposition(counters, {
+    sessions: () => sessions.count,
+    inboxBytes: () => scheduler.waitingBytes,
+    receivedBytes: () => door.limits.received.usedBytes,
+    queuedTextBytes: () => door.limits.queuedTextBytes,
+    waitingAudioBytes: () => blocks.lentBytes,
+    recentAudioBytes: () => sessions.recentAudioBytes,
+    upstreamOpen: () => upstream.stats().open,
+    upstreamQueued: () => upstream.stats().queued,
+    upstreamRegions: () => upstream.regions(),
+    phrases: () => phrases?.stats() ?? null,
+    certificateEnd: () => endSeconds(edge.certificate()),
+    door: () => ({
+      refusals: refusalsOf(door, upstream),
+      limits: door.limits.sizes,
+      hasBrokenKeys: door.hasBrokenKeys,
+    }),
+    isInsecure: insecure !== null,
+    cluster: () => cluster?.figures ?? null,
+    serviceHangs: () => options.service?.hangs ?? null,
+  });
+  const metrics = async (): Promise<string> => `${await exposition()}\n${calls.stats.render()}`;
   if (config.opsPort !== "off") {
     operations = await startOperations({
       host: config.opsHost,
@@ -281,30 +318,9 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       door,
       sessions,
       server: SERVER,
-      metrics: createExposition(counters, {
-        sessions: () => sessions.count,
-        inboxBytes: () => scheduler.waitingBytes,
-        receivedBytes: () => door.limits.received.usedBytes,
-        queuedTextBytes: () => door.limits.queuedTextBytes,
-        waitingAudioBytes: () => blocks.lentBytes,
-        recentAudioBytes: () => sessions.recentAudioBytes,
-        upstreamOpen: () => upstream.stats().open,
-        upstreamQueued: () => upstream.stats().queued,
-        upstreamRegions: () => upstream.regions(),
-        phrases: () => phrases?.stats() ?? null,
-        certificateEnd: () => endSeconds(edge.certificate()),
-        door: () => ({
-          refusals: refusalsOf(door, upstream),
-          limits: door.limits.sizes,
-          hasBrokenKeys: door.hasBrokenKeys,
-        }),
-        isInsecure: insecure !== null,
-        cluster: () => cluster?.figures ?? null,
-        serviceHangs: () => options.service?.hangs ?? null,
-      }),
+      metrics,
       upstream: () => upstreamState(upstream),
-      bus: () => cluster?.busState ?? null,
-      callStats: calls.stats,
+      details: () => (cluster === null ? {} : { bus: cluster.busState }),
     });
     begun.add(() => operations?.close());
   }
@@ -334,17 +350,36 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     closing ??= (async () => {
       edge.stopListening();
       sessions.close(new GatewayError("draining", "Gateway is shutting down"));
-      await begun.close();
+      // Before the sockets: clients of other nodes' sessions hear why theirs ends.
+      await Promise.all([cluster?.close(), begun.close()]);
     })();
     return closing;
   };
-  const url = urlOf({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port });
+  const url = listenUrl({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port });
   cluster?.listensAt(options.cluster?.nodeUrl ?? url);
+  const settle = async (): Promise<void> => {
+    cluster?.drain();
+    sessions.leave();
+    if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
+    edge.stopListening();
+    audioSocket?.stopListening();
+    if (cluster === null) await sessions.drain(config.drainMs);
+    else {
+      await handOverAll({
+        clock,
+        deadlineMs: config.drainMs,
+        sessions: () => sessions,
+        isTaken: () => cluster.hasBuddy,
+        refuseMore: () => sessions.refuseMore(),
+        move: (sessionId) => cluster.handOver(sessionId),
+      });
+    }
+  };
   return {
     port: edge.port,
     url,
     opsUrl:
-      operations === null ? null : urlOf({ scheme: "http", host: config.opsHost, port: operations.port }),
+      operations === null ? null : listenUrl({ scheme: "http", host: config.opsHost, port: operations.port }),
     certificate: () => edge.certificate(),
     counters,
     cluster: () =>
@@ -354,21 +389,15 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
             alive: cluster.nodes.filter(({ state }) => state === "alive").length,
             takenOver: cluster.takeovers.takenOver,
           },
+    metrics,
+    state: () => ({
+      sessions: sessions.count,
+      isDraining: sessions.isLeaving,
+      upstream: upstreamState(upstream),
+    }),
+    settle,
     drain: async () => {
-      cluster?.drain();
-      sessions.leave();
-      if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
-      edge.stopListening();
-      audioSocket?.stopListening();
-      if (cluster === null) await sessions.drain(config.drainMs);
-      else {
-        await handOverAll({
-          clock,
-          deadlineMs: config.drainMs,
-          sessions: () => sessions,
-          move: (sessionId) => cluster.handOver(sessionId),
-        });
-      }
+      await settle();
       await close();
     },
     close,
@@ -417,18 +446,6 @@ async function joinCluster(
 
 function endSeconds(certificate: Certificate | null): number | null {
   return certificate === null ? null : certificate.endMs / 1000;
-}
-
-interface UrlParts {
-  readonly scheme: "http" | "https";
-  readonly host: string;
-  readonly port: number;
-}
-
-/** "Every interface" is no address to go to. */
-function urlOf({ scheme, host, port }: UrlParts): string {
-  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `${scheme}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
 
 /** By reason: of the door, and of the queue in front of the upstream. */

@@ -9,12 +9,14 @@ import { createLog } from "./cli/log.ts";
 import { startWithUpstream } from "./cli/serve/start.ts";
 import { settingsFrom } from "./cli/settings.ts";
 import type { Config } from "./config.ts";
+import { GatewayError } from "./errors.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Logger } from "./kit/log.ts";
 
-export { type ErrorCode, GatewayError } from "./errors.ts";
+export type { ErrorCode } from "./errors.ts";
 export { setHeapGrowth } from "./kit/heap-growth.ts";
 export type { Config, Logger };
+export { GatewayError };
 
 /** The settings of docs/configuration.md by their keys, each with its default; the environment is not read. */
 export interface GatewayOptions extends Partial<Config> {
@@ -41,6 +43,11 @@ export interface Gateway {
  */
 export async function startGateway({ log, ...options }: GatewayOptions = {}): Promise<Gateway> {
   const { config } = settingsFrom({ options });
+  if (config.workers !== 1) {
+    const what =
+      "Setting workers: the gateway is in this process, expected 1; `voicewire serve` starts several";
+    throw new GatewayError("invalid_config", what, { field: "workers" });
+  }
   const { env } = process;
   const { url, port, opsUrl, drain, close } = await startWithUpstream({
     config,

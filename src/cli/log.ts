@@ -4,13 +4,21 @@ import { GatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { type Io, mayStyle, type Output } from "./io.ts";
 
-/** Logs to stderr, so that stdout stays for results. `level` is one of the setting's choices. */
-export function createLog(io: Pick<Io, "stderr" | "env">, level: string): Logger {
+/**
+ * Logs to stderr, so that stdout stays for results. `level` is one of the setting's choices; each line has `facts`, where there
+ * are any.
+ */
+export function createLog(
+  io: Pick<Io, "stderr" | "env">,
+  level: string,
+  facts: object | null = null,
+): Logger {
   const isForPeople = io.stderr.isTty;
   const destination = {
     write: (line: string) => io.stderr.write(isForPeople ? readable(line, io.stderr, io.env) : line),
   };
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const base = facts === null ? null : { ...facts };
+  return pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
 /**

@@ -146,6 +146,8 @@ function convert(row: Setting, raw: unknown): string | number | boolean | undefi
       return integerIn(raw, row);
     case "optionalPort":
       return raw === "off" ? raw : integerIn(raw, { min: 0, max: 65_535 });
+    case "count":
+      return raw === "auto" ? raw : integerIn(raw, row);
     case "boolean":
       if (typeof raw === "boolean") return raw;
       if (raw === "true" || raw === "1" || raw === "yes" || raw === "on") return true;
@@ -179,6 +181,8 @@ export function describeRange(row: Setting): string {
       return `an integer from ${row.min ?? "any"} to ${row.max ?? "any"}`;
     case "optionalPort":
       return "`off` or an integer from 0 to 65535";
+    case "count":
+      return `\`auto\` or an integer from ${row.min} to ${row.max}`;
     case "boolean":
       return "true or false";
     case "choice":
@@ -189,13 +193,14 @@ export function describeRange(row: Setting): string {
 }
 
 function describeDefault(row: Setting): string {
-  const range = row.kind === "integer" ? `${row.min}-${row.max}; ` : "";
+  const range = row.kind === "integer" || row.kind === "count" ? `${row.min}-${row.max}; ` : "";
   const choices = row.kind === "choice" ? `${row.choices?.join("|")}; ` : "";
   return `${range}${choices}default ${row.default === "" ? "none" : row.default}`;
 }
 
 function placeholder(row: Setting): string {
   if (row.kind === "optionalPort") return "PORT";
+  if (row.kind === "count") return "N";
   if (row.kind === "integer") return row.unit === "ms" ? "MS" : "N";
   return row.kind === "choice" ? "CHOICE" : "TEXT";
 }

@@ -207,6 +207,11 @@ export class Cluster {
     return { sessions, refused, takenOver: this.#takenOver };
   }
 
+  /** Another node would go on with the sessions of this one. */
+  get hasBuddy(): boolean {
+    return this.#replicator.buddy !== null;
+  }
+
   /** Told of all that another node would need to go on with a session. */
   get keeper(): Pick<Replicator, "changed" | "sent"> {
     return this.#replicator;

@@ -17,6 +17,15 @@ export const SERVER = [
     about: "Port to listen on; 0 picks a free one",
   },
   {
+    key: "workers",
+    kind: "count",
+    default: 1,
+    min: 1,
+    max: 64,
+    about:
+      "Gateway processes behind the port, one for each core that is to be used; auto = one for each there is",
+  },
+  {
     key: "opsHost",
     kind: "string",
     default: "127.0.0.1",

@@ -6,10 +6,10 @@ export interface SettingRow {
   readonly key: string;
   /** Long flag without the dashes, where it is not the key: `max-sessions` of `maxSessions`. */
   readonly flag?: string;
-  /** `optionalPort`: a port, or the word `off`. */
-  readonly kind: "string" | "integer" | "boolean" | "choice" | "optionalPort";
+  /** `optionalPort`: a port, or the word `off`. `count`: an integer, or the word `auto`. */
+  readonly kind: "string" | "integer" | "boolean" | "choice" | "optionalPort" | "count";
   readonly default: string | number | boolean;
-  /** Inclusive, integers only. */
+  /** Inclusive, of integers and counts. */
   readonly min?: number;
   readonly max?: number;
   readonly choices?: readonly string[];

@@ -7,7 +7,8 @@ import {
 } from "uWebSockets.js";
 import { GatewayError } from "../errors.ts";
 
-/** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
+/** Listen options of uSockets: without the second two programs share a port on Linux (SO_REUSEPORT) and neither notices. */
+const SHARED_PORT = 0;
 const EXCLUSIVE_PORT = 1;
 
 export interface Address {
@@ -15,6 +16,8 @@ export interface Address {
   readonly port: number;
   /** The setting to change where the port is taken. */
   readonly flag: "port" | "ops-port";
+  /** Other processes of this program listen on it, too: the kernel spreads connections over them. Default: false. */
+  readonly isShared?: boolean;
 }
 
 export interface ListeningPort {
@@ -31,10 +34,13 @@ interface ExclusiveListener {
 }
 
 /** Rejects with port_in_use. */
-export function listen(app: TemplatedApp, { host, port, flag }: Address): Promise<ListeningPort> {
+export function listen(
+  app: TemplatedApp,
+  { host, port, flag, isShared = false }: Address,
+): Promise<ListeningPort> {
   return new Promise((resolve, reject) => {
     const listener: ExclusiveListener = app as unknown as ExclusiveListener;
-    listener.listen(host, port, EXCLUSIVE_PORT, (socket) => {
+    listener.listen(host, port, isShared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
       if (socket === false) {
         const why = "another program has it, or the address is not this machine's";
         reject(

@@ -7,7 +7,6 @@ import type { Door } from "../access/door.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import type { Sessions } from "../session/sessions.ts";
-import type { CallStats } from "../telephony/call-stats.ts";
 import { Reply } from "./http.ts";
 import { type ListeningPort, listen } from "./listen.ts";
 import { CheckedRoutes, needs } from "./routes.ts";
@@ -28,28 +27,27 @@ export interface OperationsOptions {
   readonly door: Door;
   /** Name and version. */
   readonly server: string;
-  readonly sessions: Sessions;
+  readonly sessions: SessionCounts;
   readonly upstream: () => UpstreamState;
-  /** Of the bus between the nodes; null: the gateway is alone. */
-  readonly bus: () => string | null;
   /** Prometheus text. */
   readonly metrics: () => Promise<string>;
-  readonly callStats: CallStats;
+  /** More of the answers of /healthz and /readyz. */
+  readonly details?: () => object;
 }
+
+export type SessionCounts = Pick<Sessions, "count" | "isLeaving">;
 
 /** Listens. Rejects with port_in_use. */
 export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {
-  const { host, port, server, sessions } = options;
+  const { host, port, server, sessions, details = () => ({}) } = options;
   const app = App();
   const routes = new CheckedRoutes(app, options);
   routes.getAndHead("/healthz", "anybody", (res) =>
-    new Reply(res, "same-origin").json(200, { status: "ok", server }),
+    new Reply(res, "same-origin").json(200, { status: "ok", server, ...details() }),
   );
   routes.getAndHead("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
-    const bus = options.bus();
-    const cluster = bus === null ? {} : { bus };
-    const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream(), ...cluster };
+    const detail = { ...body, server, sessions: sessions.count, ...details(), upstream: options.upstream() };
     new Reply(res, "same-origin").json(status, detail);
   });
   routes.getAndHead("/metrics", needs("admin"), (res) => {
@@ -59,7 +57,7 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
         reply.send({
           status: 200,
           contentType: "text/plain; version=0.0.4; charset=utf-8",
-          body: `${body}\n${options.callStats.render()}`,
+          body,
         }),
       (thrown: unknown) => reply.fail(thrown),
     );
@@ -72,7 +70,10 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
 }
 
 /** Whether new callers are taken: the whole answer on the public port, and the beginning of the one here. */
-export function readiness(sessions: Sessions): { status: 200 | 503; body: { status: "ready" | "draining" } } {
+export function readiness(sessions: SessionCounts): {
+  status: 200 | 503;
+  body: { status: "ready" | "draining" };
+} {
   return sessions.isLeaving
     ? { status: 503, body: { status: "draining" } }
     : { status: 200, body: { status: "ready" } };

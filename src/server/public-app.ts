@@ -11,6 +11,8 @@ import { listenOverTls } from "./tls/tls-port.ts";
 export interface PublicAppOptions {
   readonly host: string;
   readonly port: number;
+  /** By other processes of this program. Default: false. */
+  readonly isPortShared?: boolean;
   /** null: plain HTTP. */
   readonly tls: {
     readonly files: CertificateFiles;
@@ -34,8 +36,8 @@ export interface PublicApp {
 }
 
 export function publicApp(options: PublicAppOptions): PublicApp {
-  const { host, port, tls, clock, log, counters } = options;
-  const address = { host, port, flag: "port" } as const;
+  const { host, port, isPortShared = false, tls, clock, log, counters } = options;
+  const address = { host, port, flag: "port", isShared: isPortShared } as const;
   if (tls === null) {
     const app = App();
     return {

@@ -123,10 +123,15 @@ export class Sessions {
     return session;
   }
 
-  /** Takes nothing new and resolves when nobody speaks any more, at the latest after `deadlineMs`. */
-  async drain(deadlineMs: number): Promise<void> {
+  /** Opens no session any more, and takes no new utterance. Idempotent. */
+  refuseMore(): void {
     this.#isDraining = true;
     for (const session of this.#byId.values()) session.utterances.drain();
+  }
+
+  /** Takes nothing new and resolves when nobody speaks any more, at the latest after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.refuseMore();
     const { clock } = this.#deps;
     const endMs = clock.nowMs() + deadlineMs;
     while ([...this.#byId.values()].some((session) => !session.isIdle) && clock.nowMs() < endMs) {

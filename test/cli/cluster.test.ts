@@ -1,10 +1,10 @@
 /** `voicewire serve --cluster`: programs that are nodes of one cluster, over a real nats-server. */
 import { hostname } from "node:os";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import WebSocket from "ws";
 import { freePort } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
+import { LiveClient, SLOW } from "./live-client.ts";
 import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
 
 vi.setConfig(PATIENT);
@@ -12,39 +12,11 @@ afterAll(endNatsServers);
 const missing = missingForSpeech() ?? (isNatsMissing ? IF_NATS_MISSING : undefined);
 const SECRET = "s3cr3t-of-the-bus";
 
-/** A client of the native protocol, and what came to it. */
-async function connect(url: string, path: string) {
-  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`);
-  const events: Record<string, unknown>[] = [];
-  let audioBytes = 0;
-  let closed: string | null = null;
-  socket.on("message", (data: Buffer, isBinary) => {
-    if (isBinary) audioBytes += data.length;
-    else events.push(JSON.parse(data.toString()) as Record<string, unknown>);
-  });
-  socket.on("close", (_code, reason) => {
-    closed = reason.toString();
-  });
-  const has = (type: string) => events.some((event) => event.type === type);
-  await until(`hello of ${path}`, () => has("hello") || closed !== null, { deadlineMs: 20_000 });
-  return {
-    get audioBytes() {
-      return audioBytes;
-    },
-    get closed() {
-      return closed;
-    },
-    has,
-    send: (message: object) => socket.send(JSON.stringify(message)),
-    [Symbol.dispose]: () => socket.terminate(),
-  };
-}
-
 async function expectHeard(speakerUrl: string, listenerUrl: string, session: string): Promise<void> {
-  using speaker = await connect(speakerUrl, `/live/${session}?format=none`);
-  using listener = await connect(listenerUrl, `/live/${session}?role=listener&format=ulaw_8000`);
+  using speaker = await LiveClient.connect(speakerUrl, `/live/${session}?format=none`);
+  using listener = await LiveClient.connect(listenerUrl, `/live/${session}?role=listener&format=ulaw_8000`);
   speaker.send({ type: "speak", text: "Hello." });
-  await until("it is spoken", () => listener.has("utterance.done"), { deadlineMs: 30_000 });
+  await until("it is spoken", () => listener.has("utterance.done"), SLOW);
   expect(listener.audioBytes).toBeGreaterThan(1000);
 }
 
@@ -77,6 +49,19 @@ describe.skipIf(missing !== undefined)(
       const env = { VOICEWIRE_CLUSTER: bus };
       for (const shown of [await run(["serve", "--help"], { env }), await run(["doctor"], { env })]) {
         expect(`${shown.stdout}${shown.stderr}`).not.toContain(SECRET);
+      }
+    });
+
+    test("a node may be several workers: any of them and any other node reach its sessions", async () => {
+      await using server = await NatsServer.start();
+      const one = await serve(["--cluster", server.url, "--node-name", "many", "--workers", "2"]);
+      await using _one = one.program;
+      const two = await serve(["--cluster", server.url]);
+      await using _two = two.program;
+      expect(one.program.stdout.toString()).toMatch(/^ {2}Node {2}many$/m);
+      for (const session of ["a", "b", "c"]) {
+        await expectHeard(one.url, two.url, `from-${session}`);
+        await expectHeard(two.url, one.url, `to-${session}`);
       }
     });
 
@@ -120,18 +105,16 @@ describe.skipIf(missing !== undefined)(
       const one = await serve(bus);
       await using first = one.program;
       expect(first.stderr).toContain("this node is alone until it can");
-      using before = await connect(one.url, "/live/before?format=none");
+      using before = await LiveClient.connect(one.url, "/live/before?format=none");
       await expectHeard(one.url, one.url, "alone");
       await using _server = await NatsServer.start({ port });
       const hasCome = (program: Program) => program.stderr.includes("this node is one of several");
       await first.until(() => hasCome(first));
       const two = await serve(bus);
       await using _second = two.program;
-      using after = await connect(two.url, "/live/before?role=listener&format=ulaw_8000");
+      using after = await LiveClient.connect(two.url, "/live/before?role=listener&format=ulaw_8000");
       before.send({ type: "speak", text: "Hello." });
-      await until("the speech of a session of before", () => after.has("utterance.done"), {
-        deadlineMs: 30_000,
-      });
+      await until("the speech of a session of before", () => after.has("utterance.done"), SLOW);
       expect(after.audioBytes).toBeGreaterThan(1000);
     });
   },

@@ -246,6 +246,8 @@ describe("a node that drains", () => {
       clock,
       deadlineMs: 1000,
       sessions: () => left.values(),
+      isTaken: () => true,
+      refuseMore: () => undefined,
       move: (id) => {
         left.delete(id);
         moved.push(`${id} ${clock.nowMs()}`);

@@ -68,7 +68,7 @@ async function orAdvice(connect: () => Promise<Bus>): Promise<Bus> {
 }
 
 /** Two nodes on one machine are two nodes, and so is one that was started again. */
-function nodeNameOf({ nodeName }: Pick<Config, "nodeName">): string {
+export function nodeNameOf({ nodeName }: Pick<Config, "nodeName">): string {
   if (nodeName === "") {
     const host = hostname()
       .replaceAll(/[^\w-]/g, "-")

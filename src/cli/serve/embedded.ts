@@ -3,27 +3,17 @@
  * has a process of its own. When it dies it is started again on the same port, so that its base URL stays valid. When it
  * hangs it is killed, and started again as if it had died.
  */
-import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { SETTINGS } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import { workerUrl } from "../../kit/worker-url.ts";
 import type { Io } from "../io.ts";
+import { type Child, forkProgram } from "./child.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { ParentMessage, ServiceReport } from "./service-messages.ts";
 
-/** The part of a child process that is used here; its end is reported once, whatever ended it. */
-export interface ServiceChild {
-  readonly pid: number | undefined;
-  /** Does nothing once the child has ended. */
-  send(message: ParentMessage): void;
-  onReport(listener: (report: ServiceReport) => void): void;
-  onEnd(listener: (reason: string) => void): void;
-  kill(signal: "SIGTERM" | "SIGKILL"): void;
-}
+export type ServiceChild = Child<ParentMessage, ServiceReport>;
 
 export interface EmbeddedOptions {
   readonly log: Logger;
@@ -70,7 +60,7 @@ export class EmbeddedService {
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
-    this.#startChild = options.start ?? ((args) => forkService(args, childEnvironment(options.env)));
+    this.#startChild = options.start ?? ((args) => forkProgram(args, { env: childEnvironment(options.env) }));
   }
 
   get url(): string {
@@ -200,43 +190,4 @@ export function childEnvironment(environment: Io["env"]): Record<string, string 
   const secrets = new Set(SETTINGS.filter(({ isSecret }) => isSecret === true).map(({ env }) => env));
   const kept = Object.entries(environment).filter(([name]) => !SECRET_NAME.test(name) && !secrets.has(name));
   return Object.fromEntries(kept);
-}
-
-/** One thread of its own marks garbage: it has the gateway's cores (docs/architecture.md, Pacing). */
-const NODE_FLAGS = ["--v8-pool-size=1"];
-
-/** This program again, as `voicewire service`, with an IPC channel; its log goes where ours goes. */
-function forkService(args: readonly string[], env: NodeJS.ProcessEnv): ServiceChild {
-  const main = fileURLToPath(workerUrl("../../main.ts", import.meta.url));
-  const child = fork(main, [...args], {
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-    execArgv: NODE_FLAGS,
-    env,
-  });
-  const endListeners: ((reason: string) => void)[] = [];
-  let ended: string | undefined;
-  const end = (reason: string) => {
-    if (ended !== undefined) return;
-    ended = reason;
-    for (const listener of endListeners) listener(reason);
-  };
-  child.once("error", (cause) => end(cause.message));
-  child.once("exit", (code, signal) => end(signal === null ? `exit code ${code}` : `signal ${signal}`));
-  return {
-    pid: child.pid,
-    send: (message) => {
-      // A message that does not arrive needs no handling: the end of the child is reported by `onEnd`.
-      if (child.connected) child.send(message, () => undefined);
-    },
-    onReport: (listener) => {
-      child.on("message", (message) => listener(message as ServiceReport));
-    },
-    onEnd: (listener) => {
-      if (ended === undefined) endListeners.push(listener);
-      else listener(ended);
-    },
-    kill: (signal) => {
-      child.kill(signal);
-    },
-  };
 }

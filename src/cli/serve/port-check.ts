@@ -15,6 +15,19 @@ export function listenFailure({ host, port }: Address): Promise<string | undefin
   });
 }
 
+/** A port that nothing listens on just now. Rejects with the system's error. */
+export function findFreePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen({ host, port: 0, exclusive: true }, () => {
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
 /** What to do about it. */
 export function portAdvice(failure: string, flag: "port" | "ops-port" = "port"): string {
   const host = flag === "port" ? "host" : "ops-host";

@@ -1,4 +1,5 @@
 /** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
+import { availableParallelism } from "node:os";
 import { OriginRules } from "../../access/origin-rules.ts";
 import type { Config } from "../../config.ts";
 import type { Logger } from "../../kit/log.ts";
@@ -13,7 +14,11 @@ import { createLog } from "../log.ts";
 import { CONFIG_FLAG, settingFlags, settingsOf } from "../settings.ts";
 import { type Started, startWithUpstream } from "./start.ts";
 
-const FLAGS: readonly Flag[] = [...settingFlags(), CONFIG_FLAG];
+const FLAGS: readonly Flag[] = [
+  ...settingFlags(),
+  CONFIG_FLAG,
+  { name: "worker", about: "Be one of several workers, and end with the parent", isHidden: true },
+];
 
 export const serve: CommandModule = {
   help: {
@@ -34,6 +39,7 @@ export const serve: CommandModule = {
         line: "ELEVENLABS_API_KEY=... voicewire serve --upstream-region eu",
         about: "the real vendor, in its EU region",
       },
+      { line: "voicewire serve --workers auto", about: "a process for each core" },
       { line: "voicewire serve --config voicewire.json", about: 'settings from a file: {"port": 9000}' },
     ],
   },
@@ -44,12 +50,13 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
   const parsed = parseArguments(args, FLAGS);
   const [surplus] = parsed.positionals;
   if (surplus !== undefined) throw usageError(`Argument "${surplus}": serve takes flags only`, surplus);
+  if (parsed.has("worker")) return (await import("./workers/worker.ts")).runWorker(io);
   const { config } = settingsOf(io, parsed);
   const log = createLog(io, config.logLevel);
   // From here on a signal ends us in order; before, the default (die at once) is right.
   const signals = new SignalQueue(io);
   try {
-    const gateway = await startWithUpstream({ config, log, clock: io.clock, env: io.env });
+    const gateway = await startAll(io, config, log);
     try {
       announce(io, gateway, config);
       await shutDown(gateway, { signals, log, drainMs: config.drainDelayMs + config.drainMs });
@@ -60,6 +67,15 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
     signals.close();
   }
   return EXIT.ok;
+}
+
+/** One gateway in this process, or several in others. */
+async function startAll({ clock, env, runtime }: Io, config: Config, log: Logger): Promise<Started> {
+  const options = { config, log, clock, env };
+  const count = config.workers === "auto" ? availableParallelism() : config.workers;
+  if (count === 1) return startWithUpstream({ ...options, config: { ...config, workers: 1 } });
+  const { startWorkers } = await import("./workers/supervisor.ts");
+  return startWorkers({ ...options, count, platform: runtime.platform });
 }
 
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */

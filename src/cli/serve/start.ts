@@ -92,7 +92,7 @@ function checkFiles(config: Config): void {
 }
 
 /** Asked before the service is started: the answer to the commonest mistake should not take seconds. */
-async function checkPorts({ host, port, opsHost, opsPort }: Config): Promise<void> {
+export async function checkPorts({ host, port, opsHost, opsPort }: Config): Promise<void> {
   await checkPort({ host, port, flag: "port" });
   if (opsPort !== "off") await checkPort({ host: opsHost, port: opsPort, flag: "ops-port" });
 }

@@ -85,7 +85,7 @@ export class ProcessWire<In, Out> {
     if (!this.#isCorked) {
       this.#isCorked = true;
       stream.cork();
-      process.nextTick(() => {
+      queueMicrotask(() => {
         this.#isCorked = false;
         stream.uncork();
       });

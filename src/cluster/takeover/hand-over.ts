@@ -18,6 +18,10 @@ export interface HandOverOptions {
   readonly clock: Clock;
   readonly deadlineMs: number;
   readonly sessions: () => Iterable<LeavingSession>;
+  /** Whether another node takes them: where all drain, none does, and speech is heard to its end here. */
+  readonly isTaken: () => boolean;
+  /** No more is to be said here. Idempotent. */
+  readonly refuseMore: () => void;
   /** Gives one away, or ends it. */
   readonly move: (sessionId: string) => Promise<void>;
 }
@@ -36,12 +40,14 @@ export async function handOverAll(options: HandOverOptions): Promise<void> {
   const moving = new Set<Promise<void>>();
   for (;;) {
     const isLate = clock.nowMs() >= endMs;
+    const isTaken = options.isTaken();
+    if (!isTaken) options.refuseMore();
     const left = [...sessions()];
     if (left.length === 0) break;
     let moved = 0;
     for (const { id, isIdle, hasCalls, currentId } of left) {
       if (!spoken.has(id)) spoken.set(id, currentId);
-      const isBetween = isIdle || spoken.get(id) !== currentId;
+      const isBetween = isIdle || (isTaken && spoken.get(id) !== currentId);
       if (!isLate && (hasCalls || !isBetween || moved >= MOVED_AT_ONCE)) continue;
       const going = move(id).finally(() => moving.delete(going));
       moving.add(going);

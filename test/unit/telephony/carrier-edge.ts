@@ -127,10 +127,8 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     host: "127.0.0.1",
     port: 0,
     server: "voicewire/test",
-    metrics: () => Promise.resolve("other_total 1"),
-    bus: () => null,
+    metrics: () => Promise.resolve(`other_total 1\n${calls.stats.render()}`),
     upstream: () => ({ open: 0, queued: 0, regions: [] }),
-    callStats: calls.stats,
   });
   return {
     edge,

@@ -1,0 +1,33 @@
+/** What `serve` and its workers send each other over IPC; one forks the other, so neither is checked. */
+import type { Config } from "../../../config.ts";
+import type { ErrorCode } from "../../../errors.ts";
+import type { GatewayState } from "../../../gateway.ts";
+import type { BaseUrl } from "../upstream.ts";
+
+/** How a worker starts its gateway. */
+export interface WorkerStart {
+  readonly type: "start";
+  /** 1 is the first. */
+  readonly worker: number;
+  /** This worker's own share of it. */
+  readonly config: Config;
+  /** Of the one speech service that all workers have. */
+  readonly upstream: { readonly baseUrl: BaseUrl; readonly key: string; readonly passesFaults: boolean };
+}
+
+export type ToWorker =
+  | WorkerStart
+  | { readonly type: "ping" }
+  | { readonly type: "metrics"; readonly id: number }
+  /** Take nothing new, and say when speech has ended. */
+  | { readonly type: "settle" }
+  | { readonly type: "close" };
+
+/** One of the first two once. */
+export type FromWorker =
+  | { readonly type: "listening" }
+  | { readonly type: "failed"; readonly code: ErrorCode; readonly message: string }
+  | { readonly type: "pong"; readonly state: GatewayState }
+  | { readonly type: "metrics"; readonly id: number; readonly text: string }
+  /** Also where the worker alone was asked to end, by a signal. */
+  | { readonly type: "settled" };

@@ -1,0 +1,64 @@
+/** What one of several workers has of the settings: limits of the gateway are divided, ports are shared or divided. */
+import type { Config } from "../../../config.ts";
+import { readPortRange } from "../../../server/carriers/rtp-routes.ts";
+import { usageError } from "../../exit.ts";
+
+/** Throws invalid_config for settings that workers can't share. */
+export function checkShares(
+  config: Config,
+  { count, platform }: { readonly count: number; readonly platform: string },
+): void {
+  if (platform !== "linux") {
+    throw usageError(
+      "Setting workers: only Linux spreads the connections of one port, expected 1",
+      "workers",
+    );
+  }
+  if (config.audiosocketPort !== 0) {
+    throw usageError("Setting workers: AudioSocket has one process for its port, expected 1", "workers");
+  }
+  portsOf(config, { worker: count, count });
+}
+
+export interface WorkerPlace {
+  /** 1 is the first. */
+  readonly worker: number;
+  readonly count: number;
+}
+
+/** `port`: that all share. */
+export function shareOf(config: Config, place: WorkerPlace & { readonly port: number }): Config {
+  const share = (total: number): number => Math.ceil(total / place.count);
+  return {
+    ...config,
+    workers: 1,
+    port: place.port,
+    opsPort: "off",
+    rtpPorts: portsOf(config, place),
+    maxSessions: share(config.maxSessions),
+    maxCalls: share(config.maxCalls),
+    upstreamConnections: share(config.upstreamConnections),
+    upstreamQueue: share(config.upstreamQueue),
+    receivedMb: share(config.receivedMb),
+    queuedTextMb: share(config.queuedTextMb),
+    phraseCacheMb: share(config.phraseCacheMb),
+    opusWorkers: share(config.opusWorkers),
+  };
+}
+
+/** RTP takes even ports, and the odd one above each stays free for RTCP: each worker has whole pairs. */
+function portsOf({ rtpPorts }: Config, { worker, count }: WorkerPlace): string {
+  const range = readPortRange(rtpPorts);
+  if (range === null) return rtpPorts;
+  const first = range.from + (range.from % 2);
+  const pairs = Math.floor((range.to - first) / 2) + 1;
+  if (pairs < count) {
+    throw usageError(
+      `Setting rtpPorts: ${pairs} even ports, expected one for each of ${count} workers`,
+      "rtpPorts",
+    );
+  }
+  const from = first + 2 * Math.floor((pairs * (worker - 1)) / count);
+  const next = first + 2 * Math.floor((pairs * worker) / count);
+  return `${from}-${next - 1}`;
+}

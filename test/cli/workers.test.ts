@@ -1,0 +1,243 @@
+/** `voicewire serve --workers 2`: the built program as several processes behind one port. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { until } from "../helpers/until.ts";
+import { LiveClient, SLOW } from "./live-client.ts";
+import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
+
+vi.setConfig(PATIENT);
+const missing =
+  process.platform === "linux" ? missingForSpeech() : "only Linux spreads the connections of one port";
+const TEXT = "Hello there, general listener, who has all the time of the world to hear this to its end.";
+
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 40 }));
+});
+afterAll(async () => {
+  await upstream.close();
+});
+
+async function serveTwo(...args: string[]) {
+  const served = await serve(["--workers", "2", "--upstream-url", upstream.url, "--voice", "v", ...args]);
+  const [metricsUrl = ""] = /http:\S+\/metrics/.exec(served.program.stdout.toString()) ?? [];
+  const opsUrl = metricsUrl.replace("/metrics", "");
+  return { ...served, opsUrl };
+}
+
+function childrenOf(program: Program): number[] {
+  const { pid } = program.child;
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The values of a metric, by worker. */
+async function metricOf(opsUrl: string, name: string): Promise<number[]> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
+  return [...text.matchAll(new RegExp(`^${name}\\{worker="\\d"\\} (\\d+)$`, "gm"))].map(([, value]) =>
+    Number(value),
+  );
+}
+
+async function workersUp(opsUrl: string): Promise<unknown> {
+  const answer = (await (await fetch(`${opsUrl}/readyz`)).json()) as { workers: unknown };
+  return answer.workers;
+}
+
+/** As clients do: until the end of a worker is known to the others, they send them there. */
+async function comeBack(url: string, path: string): Promise<LiveClient> {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const client = await LiveClient.connect(url, path);
+    if (client.closed === null) return client;
+    expect(["", "bus_lost"]).toContain(client.closed.reason);
+    await new Promise((resolve) => setTimeout(resolve, 50 * (tries + 1)));
+  }
+  throw new Error("It never came back");
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `s${index}`);
+
+describe.skipIf(missing !== undefined)(
+  `voicewire serve --workers${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    test("20 sessions with their speakers and listeners anywhere are all heard; one scrape counts them all", async () => {
+      const { program, url, opsUrl } = await serveTwo();
+      await using _ = program;
+      const pairs = await Promise.all(
+        names(20).map(async (name) => {
+          const speaker = await LiveClient.connect(url, `/live/${name}?format=none`);
+          const listener = await LiveClient.connect(url, `/live/${name}?role=listener&format=ulaw_8000`);
+          return { speaker, listener };
+        }),
+      );
+      for (const { speaker } of pairs) speaker.send({ type: "speak", text: TEXT });
+      for (const { listener } of pairs) {
+        await until("it is spoken", () => listener.has("utterance.done"), SLOW);
+        expect(listener.closed).toBeNull();
+        expect(listener.has("gap")).toBe(false);
+      }
+      const heard = pairs.map(({ listener }) => listener.audioBytes);
+      expect(new Set(heard)).toEqual(new Set([heard[0]]));
+      expect(heard[0]).toBeGreaterThan(8000);
+      const opened = await metricOf(opsUrl, "voicewire_sessions_opened_total");
+      expect(opened).toHaveLength(2);
+      expect(Math.min(...opened)).toBeGreaterThan(0);
+      expect(sum(opened)).toBe(20);
+      expect(sum(await metricOf(opsUrl, "voicewire_connections_opened_total"))).toBe(40);
+      expect(await (await fetch(`${opsUrl}/healthz`)).json()).toMatchObject({ workers: { up: 2, of: 2 } });
+      for (const { speaker, listener } of pairs)
+        for (const client of [speaker, listener]) client[Symbol.dispose]();
+    });
+
+    test("one that is killed: the other's sessions hear no gap, its own clients come back, and it is started again", async () => {
+      const { program, url, opsUrl } = await serveTwo("--grace-ms", "600000");
+      await using _ = program;
+      const clients = await Promise.all(
+        names(16).map((name) => LiveClient.connect(url, `/live/${name}?format=ulaw_8000`)),
+      );
+      for (const client of clients) client.send({ type: "speak", text: TEXT });
+      await until("all speak", () => clients.every(({ audioBytes }) => audioBytes > 0), SLOW);
+      const [killed = 0] = childrenOf(program);
+      process.kill(killed, "SIGKILL");
+      await until("it is back", () => program.stderr.includes("The worker is back"), SLOW);
+      // They are its own clients, and those alone.
+      const lost = clients.flatMap(({ closed }, index) => (closed === null ? [] : [`s${index}`]));
+      const back = await Promise.all(lost.map((name) => comeBack(url, `/live/${name}?format=ulaw_8000`)));
+      for (const client of back) {
+        expect(client.closed).toBeNull();
+        client.send({ type: "speak", text: "Hello." });
+      }
+      const others = clients.filter(({ closed }) => closed === null);
+      expect(others.length).toBeGreaterThan(0);
+      expect(others.length + lost.length).toBe(16);
+      for (const client of [...others, ...back]) {
+        await until("it is spoken", () => client.has("utterance.done"), SLOW);
+        expect(client.closed).toBeNull();
+        expect(client.has("gap")).toBe(false);
+        expect(client.audioBytes).toBeGreaterThan(1000);
+      }
+      expect(new Set(others.map(({ audioBytes }) => audioBytes)).size).toBe(1);
+      expect(await workersUp(opsUrl)).toEqual({ up: 2, of: 2 });
+      expect(sum(await metricOf(opsUrl, "voicewire_worker_restarts_total"))).toBe(1);
+      expect(childrenOf(program)).not.toContain(killed);
+      for (const client of [...clients, ...back]) client[Symbol.dispose]();
+    });
+
+    test("a client whose session was at the one that is killed is told to come back, wherever it arrived", async () => {
+      const { program, url } = await serveTwo("--grace-ms", "600000");
+      await using _ = program;
+      const pairs = await Promise.all(
+        names(12).map(async (name) => [
+          await LiveClient.connect(url, `/live/${name}?format=none`),
+          await LiveClient.connect(url, `/live/${name}?role=listener&format=ulaw_8000`),
+        ]),
+      );
+      const clients = pairs.flat();
+      const [killed = 0] = childrenOf(program);
+      process.kill(killed, "SIGKILL");
+      // Of connections to the one that is killed, and of those relayed to it.
+      const ended = () => clients.filter(({ closed }) => closed !== null);
+      await until(
+        "both kinds have ended",
+        () => ended().some(({ closed }) => closed?.reason === "bus_lost"),
+        SLOW,
+      );
+      expect(ended().length).toBeLessThan(clients.length);
+      for (const client of clients) client[Symbol.dispose]();
+      using speaker = await comeBack(url, "/live/s0?format=ulaw_8000");
+      speaker.send({ type: "speak", text: "Hello." });
+      await until("it is spoken", () => speaker.has("utterance.done"), SLOW);
+    });
+
+    test("SIGTERM: speech ends at all of them before connections do, then all end", async () => {
+      const { program, url } = await serveTwo("--drain-ms", "60000");
+      await using _ = program;
+      const pairs = await Promise.all(
+        names(8).map(async (name) => {
+          const speaker = await LiveClient.connect(url, `/live/${name}?format=none`);
+          const listener = await LiveClient.connect(url, `/live/${name}?role=listener&format=ulaw_8000`);
+          return { speaker, listener };
+        }),
+      );
+      for (const { speaker } of pairs) speaker.send({ type: "speak", text: TEXT });
+      await until("all are heard", () => pairs.every(({ listener }) => listener.audioBytes > 0), SLOW);
+      const children = childrenOf(program);
+      expect(children).toHaveLength(2);
+      program.child.kill("SIGTERM");
+      expect((await program.ended).code).toBe(0);
+      for (const { listener } of pairs) {
+        await until("the end", () => listener.closed !== null, SLOW);
+        expect(listener.has("utterance.done")).toBe(true);
+        // By its own worker, or by that of its session.
+        expect(["draining", "bus_lost"]).toContain(listener.closed?.reason);
+      }
+      expect(children.filter(isAlive)).toEqual([]);
+    });
+
+    test("SIGTERM to one worker alone: another one takes its place", async () => {
+      const { program, opsUrl } = await serveTwo();
+      await using _ = program;
+      const [one = 0] = childrenOf(program);
+      process.kill(one, "SIGTERM");
+      await until("it is back", () => program.stderr.includes("The worker is back"), SLOW);
+      expect(await workersUp(opsUrl)).toEqual({ up: 2, of: 2 });
+      expect(isAlive(one)).toBe(false);
+    });
+
+    test("no worker outlives the process that started it", async () => {
+      const { program } = await serveTwo();
+      const children = childrenOf(program);
+      expect(children).toHaveLength(2);
+      await program[Symbol.asyncDispose]();
+      await until("they end", () => !children.some(isAlive), SLOW);
+    });
+
+    test("all have one speech service", async () => {
+      const served = await serve(["--workers", "2"]);
+      await using program = served.program;
+      expect(childrenOf(program)).toHaveLength(3);
+      using client = await LiveClient.connect(served.url, "/live/s?format=ulaw_8000");
+      client.send({ type: "speak", text: "Hello." });
+      await until("it is spoken", () => client.has("utterance.done"), SLOW);
+    });
+
+    test.each([
+      [["--audiosocket-port", "9099"], "AudioSocket has one process"],
+      [["--rtp-ports", "10000-10001"], "1 even ports, expected one for each of 2 workers"],
+      [["--keys-file", "/nowhere"], "/nowhere"],
+    ])("with %j it does not start, and says why", async (args, expected) => {
+      const ended = await run([
+        "serve",
+        "--port",
+        "0",
+        "--workers",
+        "2",
+        "--upstream-url",
+        upstream.url,
+        ...args,
+      ]);
+      expect(ended.code).toBe(2);
+      expect(ended.stderr).toContain(expected);
+    });
+
+    test("a port that another program has is refused", async () => {
+      const port = `${await freePort()}`;
+      const one = await serve(["--upstream-url", upstream.url, "--port", port, "--workers", "2"]);
+      await using _ = one.program;
+      const two = await run(["serve", "--upstream-url", upstream.url, "--port", port, "--workers", "2"]);
+      expect(two.code).toBe(3);
+    });
+  },
+);
