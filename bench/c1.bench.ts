@@ -1,0 +1,89 @@
+/** C1: what a second worker costs: CPU of all processes of `serve` per delivered frame, two workers against one. */
+import {
+  type Bench,
+  coresNote,
+  measureWindow,
+  runBench,
+  speakMessage,
+  speechText,
+  usPerFrame,
+  type Window,
+} from "./kit/bench.ts";
+import { wait } from "./kit/monotonic.ts";
+import { ServedProgram } from "./kit/served-program.ts";
+import { median } from "./kit/statistics.ts";
+
+const LEAD_MS = 300;
+const WORKERS = [1, 2] as const;
+const TARGET_RATIO = 1.1;
+
+runBench(async (bench) => {
+  const size = {
+    sessions: bench.pick(600, 40),
+    utteranceSeconds: bench.pick(10, 2),
+    settleSeconds: bench.pick(5, 1),
+    windowSeconds: bench.pick(20, 2),
+  };
+  bench.method(
+    `${size.sessions} sessions with timestamps and the default events, each with one listener (ulaw_8000, 20 ms, lead ${LEAD_MS} ms),`,
+    `utterances of ${size.utteranceSeconds} s back to back, begun over ${size.utteranceSeconds} s; CPU (user + system, all threads, /proc) of the program and`,
+    `its workers over ${size.windowSeconds} s, divided by the frames that the load client received; fresh processes for each run,`,
+    `${bench.options.rounds} runs each, interleaved, medians. The kernel spreads the connections, so each is at its session's worker.`,
+  );
+  const runs = new Map<number, Window[]>();
+  for (let round = 0; round < bench.options.rounds; round += 1) {
+    for (const workers of WORKERS) {
+      runs.set(workers, [...(runs.get(workers) ?? []), await measure(bench, workers, size)]);
+    }
+  }
+  const of = (workers: number): number => median((runs.get(workers) ?? []).map(usPerFrame));
+  const [one, two] = [of(1), of(2)];
+  bench.row({
+    figure: "C1 CPU per frame, two workers",
+    measured: `${two.toFixed(2)} us`,
+    baseline: `${one.toFixed(2)} us (one worker)`,
+    ratio: (two / one).toFixed(2),
+    target: `<= ${TARGET_RATIO.toFixed(2)}x`,
+    isOk: two / one <= TARGET_RATIO,
+  });
+});
+
+interface Size {
+  readonly sessions: number;
+  readonly utteranceSeconds: number;
+  readonly settleSeconds: number;
+  readonly windowSeconds: number;
+}
+
+async function measure(bench: Bench, workers: number, size: Size): Promise<Window> {
+  const { distUrl } = bench.options;
+  await using upstream = await bench.startUpstream();
+  await using program = await ServedProgram.start({ distUrl, upstreamPort: upstream.port, workers });
+  await using load = await bench.startLoad();
+  const totalSeconds = size.utteranceSeconds + size.settleSeconds + size.windowSeconds;
+  const utterances = Math.ceil(totalSeconds / size.utteranceSeconds) + 2;
+  const message = speakMessage(speechText(size.utteranceSeconds));
+  const { failed } = await load.ask("open", {
+    group: "sessions",
+    port: program.port,
+    count: size.sessions,
+    path: `/live/c1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`,
+    rampMs: size.utteranceSeconds * 1000,
+    messages: Array.from({ length: utterances }, () => message),
+  });
+  await wait(size.settleSeconds * 1000);
+  const window = await measureWindow({
+    serverPid: program.pid,
+    load,
+    group: "sessions",
+    seconds: size.windowSeconds,
+    otherPid: upstream.pid,
+  });
+  const expected = size.sessions * 50 * window.seconds;
+  bench.note(
+    `C1 workers ${workers}: ${usPerFrame(window).toFixed(2)} us/frame, ${window.frames} frames ` +
+      `(${((100 * window.frames) / expected).toFixed(1)}% of ${Math.round(expected)}); ${coresNote(window)}; ` +
+      `${window.open} connections open, ${failed} failed`,
+  );
+  return window;
+}

@@ -1,0 +1,77 @@
+/** The built program as an operator starts it: `serve`, with as many workers as are asked for. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { wait } from "./monotonic.ts";
+
+const READY_DEADLINE_MS = 30_000;
+const STOP_DEADLINE_MS = 5000;
+
+export interface ServedOptions {
+  /** File URL of the build, slash at the end. */
+  readonly distUrl: string;
+  readonly upstreamPort: number;
+  readonly workers: number;
+}
+
+export class ServedProgram implements AsyncDisposable {
+  readonly port: number;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  static async start({ distUrl, upstreamPort, workers }: ServedOptions): Promise<ServedProgram> {
+    const args = [
+      ...["serve", "--port", "0", "--ops-port", "off", "--log-level", "error", "--voice", "bench"],
+      ...["--upstream-url", `http://127.0.0.1:${upstreamPort}`, "--workers", `${workers}`],
+      // Every session has a request open and one ahead.
+      ...["--upstream-connections", `${4096 * workers}`],
+    ];
+    const main = fileURLToPath(new URL("main.js", distUrl));
+    // The file itself: its first line has the flags of Node.
+    const child = spawn(main, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const port = await portOf(child).catch(async (thrown: unknown) => {
+      await stop(child);
+      throw thrown;
+    });
+    return new ServedProgram(child, port);
+  }
+
+  /** Of the process that was started; its workers are its children. */
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return stop(this.#child);
+  }
+}
+
+async function portOf(child: ChildProcess): Promise<number> {
+  let said = "";
+  child.stdout?.on("data", (data: Buffer) => {
+    said += data.toString();
+  });
+  for (let waitedMs = 0; waitedMs < READY_DEADLINE_MS; waitedMs += 50) {
+    const [, port] = /Page {2}http:\S+:(\d+)\//.exec(said) ?? [];
+    if (port !== undefined) return Number(port);
+    if (child.exitCode !== null) break;
+    await wait(50);
+  }
+  throw new Error("voicewire serve did not start");
+}
+
+/** Its workers end with it. */
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
+  child.kill("SIGTERM");
+  child.kill("SIGTERM");
+  await exited;
+  clearTimeout(timer);
+}
