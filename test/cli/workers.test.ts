@@ -1,5 +1,6 @@
 /** `voicewire serve --workers 2`: the built program as several processes behind one port. */
 import { readFileSync } from "node:fs";
+import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
@@ -186,6 +187,33 @@ describe.skipIf(missing !== undefined)(
       expect(children.filter(isAlive)).toEqual([]);
     });
 
+    test("a call is announced at any worker, and its answer names that worker's AudioSocket port", async () => {
+      const port = await freePort();
+      const { program, url } = await serveTwo("--audiosocket-port", `${port}`);
+      await using _ = program;
+      const answers = await Promise.all(
+        names(16).map(async (session) => {
+          const body = JSON.stringify({ session });
+          // Each on a connection of its own.
+          const headers = { connection: "close", "content-type": "application/json" };
+          const answer = await fetch(`${url}/carrier/audiosocket`, { method: "POST", body, headers });
+          return (await answer.json()) as { uuid: string; port: number };
+        }),
+      );
+      expect(new Set(answers.map((answer) => answer.port))).toEqual(new Set([port, port + 1]));
+      const second = answers.find((answer) => answer.port === port + 1);
+      const call = connectTcp(port + 1, "127.0.0.1");
+      let receivedBytes = 0;
+      call.on("data", (bytes) => {
+        receivedBytes += bytes.length;
+      });
+      // The packet that names the call: kind 1, its length, the UUID.
+      const uuid = Buffer.from(second?.uuid.replaceAll("-", "") ?? "", "hex");
+      call.write(Buffer.concat([Buffer.from([1, 0, 16]), uuid]));
+      await until("sound", () => receivedBytes > 1000, SLOW);
+      call.destroy();
+    });
+
     test("SIGTERM to one worker alone: another one takes its place", async () => {
       const { program, opsUrl } = await serveTwo();
       await using _ = program;
@@ -214,7 +242,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test.each([
-      [["--audiosocket-port", "9099"], "AudioSocket has one process"],
+      [["--audiosocket-port", "65535"], "expected 65535 at most"],
       [["--rtp-ports", "10000-10001"], "1 even ports, expected one for each of 2 workers"],
       [["--keys-file", "/nowhere"], "/nowhere"],
     ])("with %j it does not start, and says why", async (args, expected) => {

@@ -5,7 +5,7 @@ import type { Child } from "../../../src/cli/serve/child.ts";
 import { mergeExpositions } from "../../../src/cli/serve/workers/merge-metrics.ts";
 import type { FromWorker, ToWorker } from "../../../src/cli/serve/workers/worker-messages.ts";
 import { WorkerProcess } from "../../../src/cli/serve/workers/worker-process.ts";
-import { shareOf } from "../../../src/cli/serve/workers/worker-share.ts";
+import { checkShares, shareOf } from "../../../src/cli/serve/workers/worker-share.ts";
 import { settingsFrom } from "../../../src/cli/settings.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
@@ -262,6 +262,19 @@ describe("a worker's share of the settings", () => {
   ])("RTP ports %s are divided into pairs", (rtpPorts, count, expected) => {
     const ports = expected.map((_, index) => share({ rtpPorts }, index + 1, count).rtpPorts);
     expect(ports).toEqual(expected);
+  });
+
+  test("each worker has an AudioSocket port of its own, or none has", () => {
+    expect([1, 2].map((worker) => share({ audiosocketPort: 9092 }, worker, 2).audiosocketPort)).toEqual([
+      9092, 9093,
+    ]);
+    expect(share({ audiosocketPort: 0 }, 2, 2).audiosocketPort).toBe(0);
+    const asked = { ...config, audiosocketPort: 65_535 };
+    expect(() => checkShares(asked, { count: 2, platform: "linux" })).toThrow("65535 at most");
+  });
+
+  test("other systems than Linux do not spread the connections of a port", () => {
+    expect(() => checkShares(config, { count: 2, platform: "darwin" })).toThrow("only Linux");
   });
 
   test("too few RTP ports are refused", () => {

@@ -14,11 +14,17 @@ export function checkShares(
       "workers",
     );
   }
-  if (config.audiosocketPort !== 0) {
-    throw usageError("Setting workers: AudioSocket has one process for its port, expected 1", "workers");
+  const lastPort = audioSocketPortOf(config, { worker: count, count });
+  if (lastPort > MAX_PORT) {
+    throw usageError(
+      `Setting audiosocketPort: the last of ${count} workers has port ${lastPort}, expected ${MAX_PORT} at most`,
+      "audiosocketPort",
+    );
   }
   portsOf(config, { worker: count, count });
 }
+
+const MAX_PORT = 65_535;
 
 export interface WorkerPlace {
   /** 1 is the first. */
@@ -34,6 +40,7 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     workers: 1,
     port: place.port,
     opsPort: "off",
+    audiosocketPort: audioSocketPortOf(config, place),
     rtpPorts: portsOf(config, place),
     maxSessions: share(config.maxSessions),
     maxCalls: share(config.maxCalls),
@@ -44,6 +51,11 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     phraseCacheMb: share(config.phraseCacheMb),
     opusWorkers: share(config.opusWorkers),
   };
+}
+
+/** What announces a call answers with its own worker's port: only that worker knows the call. */
+function audioSocketPortOf({ audiosocketPort }: Config, { worker }: WorkerPlace): number {
+  return audiosocketPort === 0 ? 0 : audiosocketPort + worker - 1;
 }
 
 /** RTP takes even ports, and the odd one above each stays free for RTCP: each worker has whole pairs. */
