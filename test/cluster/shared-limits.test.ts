@@ -1,4 +1,7 @@
 /** Limits that hold at all nodes together: of keys and tenants, of budgets, and of what is open upstream. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Caller } from "../../src/access/caller.ts";
@@ -16,7 +19,6 @@ import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { knock } from "../helpers/knock.ts";
 import { DEFAULTS, TestClient } from "../helpers/start-gateway.ts";
-import { until } from "../helpers/until.ts";
 
 const FACTS = { url: "", load: 0, isDraining: false, buddy: null };
 const ADDRESS = "192.0.2.1";
@@ -289,24 +291,46 @@ describe("two gateways", () => {
       const clients = await Promise.all(
         nodes.nodes.map(({ gateway, name }) => TestClient.connect(gateway, `/live/${name}`, { headers })),
       );
-      const results: string[] = [];
-      const tryAll = async () => {
-        for (const { gateway } of nodes.nodes)
-          results.push((await knock(`${gateway.wsUrl}/live/x`, { headers })).code);
-      };
-      let isBounded = false;
-      await until("both nodes refuse a third", () => {
-        if (!isBounded) {
-          results.length = 0;
-          isBounded = true;
-          void tryAll().then(() => {
-            isBounded = results.every((code) => code === "connection_limit");
-          });
-        }
-        return isBounded && results.length === 2 && results.every((code) => code === "connection_limit");
-      });
+      const deadlineMs = performance.now() + 15_000;
+      let codes: string[] = [];
+      while (!(codes[0] === "connection_limit" && codes[1] === "connection_limit")) {
+        if (performance.now() > deadlineMs) throw new Error(`A third is taken: ${codes}`);
+        const tried = nodes.nodes.map(({ gateway }) => knock(`${gateway.wsUrl}/live/x`, { headers }));
+        codes = (await Promise.all(tried)).map(({ code }) => code);
+      }
       for (const client of clients) client.socket.terminate();
     }
     await fake.close();
+  });
+
+  it("ask the upstream for no more than upstream-total together", async () => {
+    // It never answers.
+    const hangs = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(hangs, "listening");
+    const { port } = hangs.address() as AddressInfo;
+    {
+      await using nodes = await startNodes(`http://127.0.0.1:${port}`, { upstreamTotal: 4 });
+      const stateOf = async (opsUrl: string | null) => {
+        const answer = await fetch(`${opsUrl}/readyz`);
+        return ((await answer.json()) as { upstream: { open: number; queued: number } }).upstream;
+      };
+      const [one, two] = nodes.nodes;
+      for (let asked = 0; asked < 8; asked += 1) {
+        fetch(`${one?.gateway.url}/v1/voices`).catch(() => undefined);
+      }
+      let open = 0;
+      let queued = 0;
+      const deadlineMs = performance.now() + 15_000;
+      while (open < 4 && performance.now() < deadlineMs) {
+        ({ open, queued } = await stateOf(one?.gateway.opsUrl ?? null));
+        expect(open).toBeLessThanOrEqual(4);
+      }
+      // 8, and the gateway's own looks at its upstream.
+      expect([open, queued >= 4]).toEqual([4, true]);
+      fetch(`${two?.gateway.url}/v1/voices`).catch(() => undefined);
+      expect((await stateOf(two?.gateway.opsUrl ?? null)).open).toBeLessThanOrEqual(2);
+    }
+    hangs.closeAllConnections();
+    hangs.close();
   });
 });

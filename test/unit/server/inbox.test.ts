@@ -13,6 +13,8 @@ interface Connection {
   readonly name: string;
   /** A message that makes the receiver end the connection. */
   readonly fatal?: string;
+  /** A message behind which all others have to wait. */
+  readonly holdsAt?: string;
 }
 
 interface RigOptions {
@@ -38,17 +40,19 @@ function rig(options: RigOptions = {}) {
     room: new ByteRoom(maxWaitingBytes),
   });
   const handled: Bytes[] = [];
+  const held: ((ready: () => void) => void)[] = [];
   const connect = (connection: Connection) => {
     const inbox: Inbox<Connection> = new Inbox({
       scheduler,
       connection,
       receiver: {
         maxInboxBytes,
-        handle: ({ name, fatal }, message, isBinary) => {
+        handle: ({ name, fatal, holdsAt }, message, isBinary) => {
           clock.stall(costMs);
           handled.push(message);
           const text = new TextDecoder().decode(message);
           said.push(`${name}${text}${isBinary ? "!" : ""}`);
+          if (text === holdsAt) held.push(inbox.hold());
           if (text === fatal) inbox.close(4400, { wantsRest: false });
         },
         refuse: ({ name }, { code }: GatewayError) => {
@@ -66,6 +70,7 @@ function rig(options: RigOptions = {}) {
     scheduler,
     said,
     handled,
+    held,
     connect,
     get turnsOfOthers() {
       return turnsOfOthers;
@@ -329,6 +334,40 @@ describe("the end of a connection", () => {
     round();
     expect(said.slice(before)).toEqual(["a closed 1000", "b closed 1006"]);
     expect(scheduler.waitingBytes).toBe(0);
+  });
+});
+
+describe("a message behind which the others have to wait", () => {
+  it.each([
+    ["handled at once", "3", 20],
+    ["handled in its turn", "8", 20],
+    ["the last one", "20", 20],
+  ])(
+    "%s: nothing is handled until it is let go, and then in order, behind what is done first",
+    (_name, holdsAt, count) => {
+      const { connect, said, held, round, scheduler } = rig();
+      const a = connect({ name: "a", holdsAt });
+      bring(a, count);
+      for (let turns = 0; turns < 10; turns += 1) round();
+      expect(said).toEqual(numbered("a", 1, Number(holdsAt)));
+      bring(a, 2, count + 1);
+      held[0]?.(() => said.push("first"));
+      for (let turns = 0; turns < 10; turns += 1) round();
+      const rest = numbered("a", Number(holdsAt) + 1, count + 2);
+      expect(said).toEqual([...numbered("a", 1, Number(holdsAt)), "first", ...rest]);
+      expect(scheduler.waitingBytes).toBe(0);
+      expect(a.isWaiting).toBe(false);
+    },
+  );
+
+  it("costs no rounds while it waits", () => {
+    const facts = rig();
+    const a = facts.connect({ name: "a", holdsAt: "8" });
+    bring(a, 20);
+    for (let turns = 0; turns < 5; turns += 1) facts.round();
+    expect(facts.roundsDue).toBe(0);
+    a.close(1006, { wantsRest: false });
+    expect(facts.said.at(-1)).toBe("a closed 1006");
   });
 });
 
