@@ -20,6 +20,8 @@ export interface ClaimedTokensOptions {
 
 interface Held {
   readonly untilMs: number;
+  /** On the monotonic clock: a wall clock that jumps makes no used token good again. */
+  readonly endsAtMs: number;
   /** null: the store has not answered yet. */
   entry: Entry | null;
 }
@@ -33,6 +35,8 @@ const RETRY_MS = 1000;
 const ROUND_MS = 10_000;
 /** Rounds between two searches for what other nodes have left. */
 const SEARCH_ROUNDS = 60;
+/** What was left is kept so long beyond its end: clocks of two machines differ. */
+const LEFT_MS = 3_600_000;
 /** Entries that one round releases. */
 const RELEASED_A_ROUND = 1000;
 /** Entries that are written again at the same time. */
@@ -66,7 +70,8 @@ export class ClaimedTokens {
     const key = keyOf(name);
     if (this.#held.has(key)) return false;
     if (this.#waiting >= MAX_WAITING || this.#held.size >= MAX_HELD) throw tooMany();
-    const held: Held = { untilMs, entry: null };
+    const { clock, wallMs } = this.#options;
+    const held: Held = { untilMs, endsAtMs: clock.nowMs() + untilMs - wallMs(), entry: null };
     // At once: of two requests at this node the second is refused while the first waits.
     this.#held.set(key, held);
     this.#waiting += 1;
@@ -145,11 +150,11 @@ export class ClaimedTokens {
   }
 
   #releaseOwn(): void {
-    const nowMs = this.#options.wallMs();
+    const nowMs = this.#options.clock.nowMs();
     let released = 0;
-    for (const [key, { untilMs, entry }] of this.#held) {
+    for (const [key, { endsAtMs, entry }] of this.#held) {
       if (released >= RELEASED_A_ROUND) return;
-      if (untilMs > nowMs || entry === null) continue;
+      if (endsAtMs > nowMs || entry === null) continue;
       this.#held.delete(key);
       this.#release(entry);
       released += 1;
@@ -159,8 +164,7 @@ export class ClaimedTokens {
   /** Of nodes that are gone, and of releases that failed. */
   async #releaseLeft(): Promise<void> {
     const { bus } = this.#options;
-    // Two rounds: their own nodes come first.
-    const beforeMs = this.#options.wallMs() - 2 * ROUND_MS;
+    const beforeMs = this.#options.wallMs() - LEFT_MS;
     const expired: Entry[] = [];
     try {
       const watch = await bus.owners.watch(PREFIX, ({ entry }) => {

@@ -279,8 +279,11 @@ export class CheckedRoutes implements Routes {
     const goOn = holdRequest(res, req);
     claim.then(
       (letGo) => {
-        goOn((held) => handle(held, null));
-        letGo();
+        try {
+          goOn((held) => handle(held, null));
+        } finally {
+          letGo();
+        }
       },
       (thrown: unknown) => goOn((held) => handle(held, thrown)),
     );

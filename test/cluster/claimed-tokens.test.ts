@@ -14,12 +14,19 @@ function cluster() {
   const clock = new FakeClock();
   const hub = new MemoryHub({ clock });
   const views: NodeView[] = [];
+  let jumpedMs = 0;
   const join = (name: string) => {
     const bus = hub.open();
     const incarnation = randomUUID();
     views.push({ name, incarnation, state: "alive", version: BUS_VERSION, facts: FACTS });
     const nodes = { name, incarnation, nodes: views };
-    return { bus, tokens: new ClaimedTokens({ bus, nodes, clock: bus.clock, wallMs: () => clock.nowMs() }) };
+    return {
+      bus,
+      tokens: new ClaimedTokens({ bus, nodes, clock: bus.clock, wallMs: () => clock.nowMs() + jumpedMs }),
+    };
+  };
+  const jump = (ms: number): void => {
+    jumpedMs += ms;
   };
   const leave = (name: string): void => {
     for (const [index, view] of views.entries())
@@ -31,7 +38,7 @@ function cluster() {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { hub, join, leave, pass, until: (ms: number) => clock.nowMs() + ms };
+  return { hub, join, jump, leave, pass, until: (ms: number) => clock.nowMs() + ms };
 }
 
 describe("used tokens", () => {
@@ -66,12 +73,23 @@ describe("used tokens", () => {
     await b.tokens.claimToken("own", until(HOUR_MS));
     a.tokens.close();
     leave("a");
-    await pass(300_000);
+    // An hour beyond its end: clocks of two machines differ.
+    await pass(HOUR_MS - 60_000);
     expect(hub.owners.entries).toHaveLength(3);
-    await pass(300_000);
-    expect(hub.owners.entries).toHaveLength(2);
-    await pass(HOUR_MS + 600_000);
+    await pass(2 * 660_000);
+    expect(hub.owners.entries).toHaveLength(1);
+    await pass(HOUR_MS);
     expect(hub.owners.entries).toEqual([]);
+  });
+
+  it("are not good again where the wall clock of their node jumps ahead", async () => {
+    const { hub, join, jump, pass, until } = cluster();
+    const [a, b] = [join("a"), join("b")];
+    await a.tokens.claimToken("t", until(60_000));
+    jump(600_000);
+    await pass(30_000);
+    expect(hub.owners.entries).toHaveLength(1);
+    expect(await b.tokens.claimToken("t", until(60_000))).toBe(false);
   });
 
   it("whose claim was written and not answered are taken by the same node again", async () => {
