@@ -19,7 +19,7 @@ export interface SessionOwner {
 
 export interface SessionOwnersOptions {
   readonly bus: Bus;
-  readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find" | "findProcess">;
+  readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find" | "heirOf">;
   /** Another node owns this session now: what is here of it has to end. */
   readonly onLost: (sessionId: string) => void;
   readonly log?: Logger;
@@ -233,8 +233,7 @@ export class SessionOwners {
   /** Who was told of the sessions of an owner that is gone, where that one lives. */
   #heirOf(owner: SessionOwner): SessionOwner | undefined {
     const { nodes } = this.#options;
-    const buddy = nodes.findProcess(owner.incarnation)?.facts.buddy ?? null;
-    const heir = buddy === null ? undefined : nodes.findProcess(buddy);
+    const heir = nodes.heirOf(owner.incarnation);
     if (heir?.state !== "alive") return undefined;
     const { name: node, incarnation } = heir;
     return { node, incarnation, epoch: owner.epoch, isHere: incarnation === nodes.incarnation };

@@ -49,7 +49,7 @@ describe.skipIf(isNatsMissing)(`writes of owners at nats-server${IF_NATS_MISSING
               name: `gateway-${at}`,
               incarnation: randomUUID(),
               find: () => undefined,
-              findProcess: () => undefined,
+              heirOf: () => undefined,
             },
             onLost: () => undefined,
           }),

@@ -71,6 +71,8 @@ export class NodeRegistry {
   readonly #log: Logger;
   readonly #onReplaced: () => void;
   readonly #peers = new Map<string, Peer>();
+  /** Of processes that are forgotten, the latest ones: some of their sessions may not have gone on yet. */
+  readonly #buddies = new Map<string, string | null>();
   readonly #listeners = new Set<{ listener: (node: NodeView) => void }>();
   readonly #handles: BusHandle[] = [];
   readonly #timers = new Map<string, Timer>();
@@ -122,6 +124,12 @@ export class NodeRegistry {
   findProcess(incarnation: string): NodeView | undefined {
     for (const { view } of this.#peers.values()) if (view.incarnation === incarnation) return view;
     return undefined;
+  }
+
+  /** Who goes on with the process's sessions where that has died; undefined: nobody that is known. */
+  heirOf(incarnation: string): NodeView | undefined {
+    const buddy = this.findProcess(incarnation)?.facts.buddy ?? this.#buddies.get(incarnation) ?? null;
+    return buddy === null ? undefined : this.findProcess(buddy);
   }
 
   /** Called when a node's state changes, when it begins to drain, or when another process has its name. */
@@ -246,6 +254,7 @@ export class NodeRegistry {
     const heardAtMs = this.#clock.nowMs();
     const view: NodeView = { version, name, incarnation, facts, state: "alive" };
     if (version !== BUS_VERSION && known?.view.incarnation !== incarnation) this.#warnOfVersion(view);
+    if (known !== undefined && known.view.incarnation !== incarnation) this.#noteBuddy(known.view);
     this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
     const isSame = known?.view.state === "alive" && known.view.incarnation === incarnation;
     if (!isSame || known.view.facts.isDraining !== facts.isDraining) this.#changed(view);
@@ -337,7 +346,16 @@ export class NodeRegistry {
   #forget(peer: Peer): void {
     if (this.#peers.get(peer.view.name) !== peer) return;
     this.#peers.delete(peer.view.name);
+    this.#noteBuddy(peer.view);
     this.#changed({ ...peer.view, state: "left" });
+  }
+
+  #noteBuddy({ incarnation, facts }: NodeView): void {
+    this.#buddies.set(incarnation, facts.buddy);
+    for (const oldest of this.#buddies.keys()) {
+      if (this.#buddies.size <= MAX_NODES) break;
+      this.#buddies.delete(oldest);
+    }
   }
 
   #changed(node: NodeView): void {
