@@ -136,9 +136,9 @@ describe("what a key has at all nodes", () => {
     a.limits.enter(caller, ADDRESS);
     await pass(1000);
     a.bus.cut();
-    await pass(2000);
+    await pass(400);
     expect(b.limits.countOf(caller, "connections")).toMatchObject({ count: 1 });
-    await pass(1500);
+    await pass(3100);
     expect(b.limits.countOf(caller, "connections")).toMatchObject({ count: 0 });
     a.bus.heal();
     await pass(2000);
