@@ -25,6 +25,7 @@ import { RtpPorts, readPortRange } from "./server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "./server/listen.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
+import { farCalls } from "./server/relayed/far-calls.ts";
 import { startServer } from "./server/server.ts";
 import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
@@ -218,7 +219,13 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
           limitOpen: (max) => upstream.limitOpen(max),
         },
   );
-  const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
+  const calls = new Calls({
+    sessions,
+    clock,
+    log,
+    maxCalls: config.maxCalls,
+    far: cluster === null ? null : farCalls(cluster),
+  });
   const { host, maxMessageBytes } = config;
   const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });
   const audioSocketTickets = new AudioSocketTickets({

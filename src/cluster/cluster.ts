@@ -266,11 +266,12 @@ export class Cluster {
     return this.#standstill.isHeld(nowMs);
   }
 
-  /** A session is opened here. Claims it where nobody has before; its epoch is as `hello` names it. */
+  /** A session is opened here; its epoch is as `hello` names it. Throws bus_lost where this node does not own it. */
   opened(sessionId: string): OpenedSession {
+    const epoch = this.#epochOf(sessionId);
     const former = this.#formerOf(sessionId);
     if (former !== null) this.#takenOver += 1;
-    return { epoch: this.#epochOf(sessionId), former };
+    return { epoch, former };
   }
 
   #formerOf(sessionId: string): Replica | null {
@@ -281,17 +282,8 @@ export class Cluster {
 
   #epochOf(sessionId: string): string {
     const epoch = this.#owners.heldEpoch(sessionId);
-    if (epoch !== undefined) return nameOf(epoch);
-    this.#owners.claim(sessionId).then(
-      ({ isHere }) => {
-        if (!isHere) this.#options.sessions.end(sessionId, movedAway());
-        // It may have ended meanwhile.
-        else if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
-      },
-      (thrown: unknown) =>
-        this.#options.log.warn({ err: thrown }, "A session could not be claimed: other nodes do not find it"),
-    );
-    return nameOf(Date.now() * 1000);
+    if (epoch === undefined) throw movedAway();
+    return nameOf(epoch);
   }
 
   /** A session has ended here. */

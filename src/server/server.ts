@@ -16,6 +16,7 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-sp
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
 import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-app.ts";
+import { takeInCalls } from "./relayed/far-calls.ts";
 import { type HostedAnswer, type HostedRequest, takeInRequests } from "./relayed/hosted-answer.ts";
 import { relayHost, takeInLive } from "./relayed/relay-host.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
@@ -62,7 +63,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const takeIn = {
     client: takeInLive(live, options.door),
     request: takeInRequests((request, answer) => answerHosted(request, answer, options)),
-    call: () => undefined,
+    call: takeInCalls(options.calls, options.log),
   };
   await options.cluster?.serve(relayHost(takeIn, options.door));
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(live, options));

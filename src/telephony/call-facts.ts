@@ -1,5 +1,5 @@
 /** What events say of a call, and which session it joins. */
-import type { CallStart, CarrierDialect, CarrierHello } from "../protocol/carrier/carrier.ts";
+import type { CallStart, CallVia, CarrierDialect, CarrierHello } from "../protocol/carrier/carrier.ts";
 import type { CallEvent } from "../protocol/events.ts";
 
 /** What `call` says of a call, whether it begins or ends. */
@@ -24,12 +24,12 @@ export function sessionIdOf(dialect: CarrierDialect, call: CallStart, hello: Car
 }
 
 /** `listenerId`: of the call among the session's connections. */
-export function factsOf(dialect: CarrierDialect, call: CallStart, listenerId: string): CallFacts {
+export function factsOf(carrier: CallVia, call: CallStart, listenerId: string): CallFacts {
   const parameters = Object.entries(call.parameters).slice(0, MAX_PARAMETERS);
   const cut = (value: string): string => value.slice(0, MAX_FACT_CHARS);
   return {
     call_id: call.callId.slice(0, MAX_CALL_ID_CHARS),
-    carrier: dialect.name,
+    carrier,
     listener_id: listenerId,
     ...(call.from === undefined ? {} : { from: cut(call.from) }),
     ...(call.to === undefined ? {} : { to: cut(call.to) }),

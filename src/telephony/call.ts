@@ -1,7 +1,7 @@
 /**
  * One connection of a carrier, from its first message to its end:
  *
- *   waiting --started--> open (a listener of a session) --stopped, hung up, closed, a message that can't be--> over
+ *   waiting --started--> open (a leg in a session) --stopped, hung up, closed, a message that can't be--> over
  *      `--10 s without a start--> over
  *
  * It gets the messages and the socket's end by calls, and sends through its line; it knows no socket.
@@ -19,27 +19,18 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
-import { type Account, speak } from "../session/commands.ts";
-import type { Participant } from "../session/connections/participant.ts";
+import type { Account } from "../session/commands.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
-import type { Utterance } from "../session/playback/utterance.ts";
-import type { Session } from "../session/session.ts";
-import type { Sessions } from "../session/sessions.ts";
-import type { BridgedCall, CallBridge } from "./call-bridge.ts";
-import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
+import { parameterOf, sessionIdOf } from "./call-facts.ts";
+import { type CallLeg, type Greeting, type LegOptions, ORDINARY_END } from "./call-leg.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
-import { type CallLine, CarrierListener } from "./carrier-listener.ts";
+import type { CallLine } from "./carrier-listener.ts";
+import { FollowingLeg, type FollowingLegOptions } from "./following-leg.ts";
 
 /** How long a connection may be without a call, ms. */
 const START_MS = 10_000;
 /** Messages that may come before it is clear which carrier sends them. */
 const MAX_UNREAD = 4;
-/** What was accepted before a call's time was over is heard to its end: so often it is looked whether it was, ms. */
-const LAST_WORDS_POLL_MS = 50;
-/** How long a carrier may take to say that it has played the last of it, ms. */
-const LAST_MARK_MS = 2000;
-/** WebSocket close code of an ordinary end. */
-const ORDINARY_END = 1000;
 
 /** A call that is about to begin. */
 export interface CallStarting {
@@ -79,13 +70,12 @@ export interface CallOptions {
   readonly rights: CallRights;
 }
 
-export interface CallDeps {
-  readonly sessions: Sessions;
+export interface CallDeps extends Pick<FollowingLegOptions, "sessions" | "far"> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly stats: CallStats;
-  bridgeOf(session: Session): CallBridge;
-  leaveBridge(session: Session, call: Call, reason: string | undefined): void;
+  /** A leg in a session of this node, where calls of that carrier are counted. Throws what joining a session throws. */
+  legHere(options: LegOptions): CallLeg;
 }
 
 interface Speaking {
@@ -94,27 +84,19 @@ interface Speaking {
   readonly counts: CarrierCounts;
 }
 
-interface Joined {
-  readonly session: Session;
-  readonly participant: Participant;
-  readonly listener: CarrierListener;
-  readonly bridge: CallBridge;
-}
-
-export class Call implements BridgedCall {
+export class Call {
   readonly #options: CallOptions;
   readonly #deps: CallDeps;
   readonly #startTimer: Timer;
   #speaking: Speaking | null = null;
   /** What came before it was clear which carrier it is. */
   #unread: Wire[] = [];
-  #joined: Joined | null = null;
-  #facts: CallFacts | null = null;
+  /** null: the call has not begun. */
+  #leg: FollowingLeg | null = null;
   #label: CarrierLabel = "unknown";
   #refusal: GatewayError | null = null;
   /** Gives the right to this call back. */
   #release: () => void = () => undefined;
-  #endTimer: Timer | null = null;
   #isOver = false;
 
   constructor(options: CallOptions, deps: CallDeps) {
@@ -125,12 +107,6 @@ export class Call implements BridgedCall {
     this.#startTimer = clock.at(clock.nowMs() + START_MS, () =>
       this.#fail(new GatewayError("carrier_protocol", `No call has begun within ${START_MS} ms`)),
     );
-  }
-
-  /** Known once the call has begun. */
-  get facts(): CallFacts {
-    if (this.#facts === null) throw new TypeError("No facts: the call has not begun");
-    return this.#facts;
   }
 
   /** The error that ended the call; null: it goes on, or ended in another way. */
@@ -160,20 +136,12 @@ export class Call implements BridgedCall {
 
   /** The socket has taken what it was behind with. */
   drained(): void {
-    if (this.#joined !== null) this.#joined.session.drained(this.#joined.participant);
+    this.#leg?.drained();
   }
 
   /** The socket is gone. Idempotent, as every end. */
   closed(reason = "connection closed"): void {
     this.#finish({ closeCode: null, reason });
-  }
-
-  hangUp(): void {
-    this.#finish({ closeCode: ORDINARY_END, reason: "hangup" });
-  }
-
-  noteDropped(frames: number): void {
-    if (frames > 0) this.#deps.stats.of(this.#label).callerDropped += frames;
   }
 
   #identify(message: Wire): Speaking | null {
@@ -213,119 +181,55 @@ export class Call implements BridgedCall {
       this.#finish({ closeCode: ORDINARY_END, reason: event.reason ?? "stopped" });
       return;
     }
-    const joined = this.#joined;
-    if (joined === null) return;
-    switch (event.kind) {
-      case "media":
-        joined.bridge.hear(this, event.audio);
-        return;
-      case "dtmf":
-        joined.bridge.dialled(this, event);
-        return;
-      case "played":
-        this.#played(joined, event.name);
-        return;
-      case "hold":
-        joined.listener.hold();
-        return;
-      case "goOn":
-        joined.listener.goOn();
-        return;
-    }
-  }
-
-  #played({ participant, listener }: Joined, name: string): void {
-    const atMs = listener.played(name);
-    if (atMs !== null) participant.acknowledge(atMs, "mark");
+    this.#leg?.take(event);
   }
 
   /** Throws what joining a session throws, and what `rights` do. */
-  #begin(speaking: Speaking, call: CallStart): void {
-    const { dialect, codec, counts } = speaking;
-    const { sessions, log, clock } = this.#deps;
-    if (this.#joined !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
+  #begin({ dialect, codec, counts }: Speaking, call: CallStart): void {
+    const { log } = this.#deps;
+    if (this.#leg !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
     this.#startTimer.cancel();
-    const sessionId = sessionIdOf(dialect, call, this.#options.hello);
+    const { hello, rights, line } = this.#options;
+    const sessionId = sessionIdOf(dialect, call, hello);
     const starting = { carrier: dialect.name, callId: call.callId, sessionId };
-    this.#release = this.#options.rights.begin(starting, {
-      expired: (error) => this.#endWhenHeard(error, new Set(this.#joined?.session.queue.unplayed)),
+    this.#release = rights.begin(starting, {
+      expired: (error) => this.#expired(error),
       revoked: (error) => this.#fail(error),
     });
-    const session = sessions.open(sessionId);
-    let participant: Participant | null = null;
-    const listener = new CarrierListener({
+    const { name: carrier, markMs, leadMs } = dialect;
+    this.#leg = new FollowingLeg({
+      ...this.#deps,
+      terms: { sessionId, carrier, call, markMs, leadMs },
       codec,
-      line: this.#options.line,
-      clock,
-      markMs: dialect.markMs,
-      frameMs: call.frameMs,
+      line,
+      greeting: () => this.#greeting(call, sessionId),
       counts,
-      isSentOut: () => participant !== null && session.isSentOut(participant),
-      onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
-      onRoom: () => this.drained(),
-    });
-    const { opusAccount } = this.#options.rights;
-    participant = session.join(listener, {
-      settings: {
-        role: "listener",
-        format: call.format,
-        frame_ms: call.frameMs,
-        framing: "raw",
-        pace: "realtime",
-        lead_ms: dialect.leadMs,
-        policy: "live",
-        events: [],
-        offsets: "utf16",
+      ...(rights.opusAccount === undefined ? {} : { opusAccount: rights.opusAccount }),
+      onJoined: () => {
+        counts.started += 1;
+        log.info({ carrier, session: sessionId }, "Call began");
       },
-      ignored: [],
-      ...(opusAccount === undefined ? {} : { opusAccount }),
+      onRefused: (error) => this.#fail(error),
+      onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
     });
-    // What it was greeted with may have closed it: the end did not know of the participant yet.
-    if (this.#isOver) {
-      session.leave(participant);
-      return;
-    }
-    const bridge = this.#deps.bridgeOf(session);
-    this.#joined = { session, participant, listener, bridge };
-    this.#facts = factsOf(dialect, call, participant.id);
-    counts.started += 1;
-    log.info({ carrier: dialect.name, session: session.id }, "Call began");
-    bridge.add(this);
-    this.#greet(session, call);
+    this.#leg.enter();
   }
 
-  /** What the caller is to hear first, where the application says so with the call. */
-  #greet(session: Session, call: CallStart): void {
+  /** What the caller is to hear first, where the application says so with the call. Throws what `rights` do. */
+  #greeting(call: CallStart, sessionId: string): Greeting | null {
     const { hello, rights } = this.#options;
     const text = parameterOf(call, "text", hello);
     const voiceId = parameterOf(call, "voice_id", hello);
-    if (text === undefined || text === "") return;
-    try {
-      const said = voiceId === undefined ? {} : { voice_id: voiceId };
-      const greeting = rights.greeting({ type: "speak", text, ...said }, session.id);
-      speak(session, greeting, rights.account);
-      session.textChanged();
-    } catch (thrown) {
-      const { code } = toGatewayError(thrown);
-      this.#deps.log.warn({ session: session.id, code }, "Call's greeting was refused");
-    }
+    if (text === undefined || text === "") return null;
+    const said = voiceId === undefined ? {} : { voice_id: voiceId };
+    const command = rights.greeting({ type: "speak", text, ...said }, sessionId);
+    return { command, ...rights.account };
   }
 
-  /** Nothing of `awaited` is cut: not before it was spoken, and then not before the carrier says that it was played. */
-  #endWhenHeard(error: GatewayError, awaited: ReadonlySet<Utterance>, spokenMs: number | null = null): void {
-    const joined = this.#joined;
-    if (this.#isOver || joined === null) return;
-    const { clock } = this.#deps;
-    const nowMs = clock.nowMs();
-    const isSpoken = !joined.session.queue.unplayed.some((utterance) => awaited.has(utterance));
-    const sinceMs = isSpoken ? (spokenMs ?? nowMs) : null;
-    const isHeard = !joined.listener.hasUnplayed || (sinceMs !== null && nowMs - sinceMs >= LAST_MARK_MS);
-    if (isSpoken && isHeard) this.#fail(error);
-    else {
-      this.#endTimer = clock.at(nowMs + LAST_WORDS_POLL_MS, () =>
-        this.#endWhenHeard(error, awaited, sinceMs),
-      );
-    }
+  /** Its time is over: nothing is cut that was accepted until then. */
+  #expired(error: GatewayError): void {
+    if (this.#leg === null) this.#fail(error);
+    else this.#leg.take({ kind: "expired", closeCode: error.closeCode, reason: error.code });
   }
 
   #fail(error: GatewayError): void {
@@ -344,20 +248,16 @@ export class Call implements BridgedCall {
     this.#isOver = true;
     this.#release();
     this.#startTimer.cancel();
-    this.#endTimer?.cancel();
     this.#unread = [];
     this.#deps.stats.of(this.#label).closed += 1;
-    const joined = this.#joined;
-    this.#joined = null;
-    joined?.listener.close();
+    const leg = this.#leg;
+    leg?.leave(end.reason);
     if (end.closeCode !== null) {
       const words = this.#speaking?.codec.hangUp() ?? [];
       if (words.length > 0) this.#options.line.send(words);
       this.#options.line.end(end.closeCode, end.reason);
     }
-    if (joined === null) return;
-    joined.session.leave(joined.participant);
-    this.#deps.leaveBridge(joined.session, this, end.reason);
-    this.#deps.log.info({ carrier: this.#label, session: joined.session.id }, "Call ended");
+    if (leg?.hasJoined === true)
+      this.#deps.log.info({ carrier: this.#label, session: leg.sessionId }, "Call ended");
   }
 }

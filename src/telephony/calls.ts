@@ -5,8 +5,10 @@ import type { Logger } from "../kit/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { Call, type CallOptions } from "./call.ts";
-import { CallBridge } from "./call-bridge.ts";
+import { type BridgedCall, CallBridge } from "./call-bridge.ts";
+import { type LegOptions, SessionLeg } from "./call-leg.ts";
 import { CallStats } from "./call-stats.ts";
+import type { FarCalls } from "./following-leg.ts";
 
 export interface CallsOptions {
   readonly sessions: Sessions;
@@ -14,6 +16,8 @@ export interface CallsOptions {
   readonly log: Logger;
   /** Connections of carriers at once, whether their call has begun or not. */
   readonly maxCalls: number;
+  /** Sessions at other nodes; null or not given: this one is alone. */
+  readonly far?: FarCalls | null;
 }
 
 export class Calls {
@@ -47,12 +51,19 @@ export class Calls {
 
   /** A carrier has connected. */
   take(options: CallOptions): Call {
+    const { sessions, clock, log, far = null } = this.#options;
+    const { stats } = this;
+    return new Call(options, { sessions, clock, log, far, stats, legHere: (leg) => this.legHere(leg) });
+  }
+
+  /** A leg in a session of this node, of a call here or at another node. Throws what opening and joining a session throw. */
+  legHere(options: LegOptions): SessionLeg {
     const { sessions, clock, log } = this.#options;
-    return new Call(options, {
+    return new SessionLeg(options, {
       sessions,
       clock,
       log,
-      stats: this.stats,
+      counts: this.stats.of(options.terms.carrier),
       bridgeOf: (session) => this.#bridgeOf(session),
       leaveBridge: (session, call, reason) => this.#leaveBridge(session, call, reason),
     });
@@ -68,7 +79,7 @@ export class Calls {
     return bridge;
   }
 
-  #leaveBridge(session: Session, call: Call, reason: string | undefined): void {
+  #leaveBridge(session: Session, call: BridgedCall, reason: string | undefined): void {
     const bridge = this.#bridges.get(session);
     if (bridge === undefined) return;
     bridge.remove(call, reason);

@@ -24,7 +24,7 @@ export interface CallLine {
 }
 
 export interface CarrierListenerOptions {
-  readonly codec: CarrierCodec;
+  readonly codec: Pick<CarrierCodec, "audio" | "mark" | "clear" | "flush">;
   readonly line: CallLine;
   readonly clock: Clock;
   /** How often a mark is asked for, ms of audio; 0: never. */

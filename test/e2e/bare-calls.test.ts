@@ -1,17 +1,14 @@
 /** Calls without a WebSocket, over real sockets: Asterisk's AudioSocket (TCP) and RTP (UDP), each against a peer of ours. */
 import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RtpPacketizer } from "../../src/audio/containers/rtp.ts";
-import {
-  type AudioSocketEvent,
-  AudioSocketReader,
-  audioSocketPackets,
-} from "../../src/protocol/carrier/audiosocket.ts";
+import { audioSocketPackets } from "../../src/protocol/carrier/audiosocket.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { ndjsonSpeech } from "../helpers/tone-speech.ts";
 import { until } from "../helpers/until.ts";
+import { FakeAsterisk } from "../kit/fake-asterisk.ts";
 import { RtpPhone } from "../kit/rtp-phone.ts";
 
 const MS_PER_CHARACTER = 60;
@@ -45,67 +42,6 @@ async function freePort(): Promise<number> {
 const bridge = (session: string, query = ""): Promise<TestClient> =>
   TestClient.connect(gateway, `/live/${session}?role=speaker&events=words,call,dtmf${query}`);
 
-/** What Asterisk's app does: names the call, sends the caller's voice, plays what comes. */
-class FakeAsterisk implements AsyncDisposable {
-  readonly socket: Socket;
-  readonly frames: Buffer[] = [];
-  isHungUp = false;
-  isClosed = false;
-  readonly #reader = new AudioSocketReader((event) => this.#take(event));
-
-  constructor(socket: Socket) {
-    this.socket = socket;
-    // The reader wants a call's name first, which only Asterisk sends.
-    this.#reader.push(nameOf(UUID));
-    socket.on("data", (bytes) => this.#reader.push(bytes));
-    socket.on("close", () => {
-      this.isClosed = true;
-    });
-    socket.on("error", () => undefined);
-  }
-
-  static async dial(uuid: string): Promise<FakeAsterisk> {
-    const socket = connect(audioSocketPort, "127.0.0.1");
-    await once(socket, "connect");
-    const asterisk = new FakeAsterisk(socket);
-    socket.write(nameOf(uuid));
-    return asterisk;
-  }
-
-  /** Everything that came, silence included. */
-  get audio(): Buffer {
-    return Buffer.concat(this.frames);
-  }
-  /** The last frames are silence. */
-  get isSilent(): boolean {
-    return this.frames.slice(-3).every((frame) => frame.every((byte) => byte === 0));
-  }
-  /** From the first sample of speech on. */
-  get speech(): Buffer {
-    const first = this.frames.findIndex((frame) => frame.some((byte) => byte !== 0));
-    return first < 0 ? Buffer.alloc(0) : Buffer.concat(this.frames.slice(first));
-  }
-
-  say(value: number): void {
-    this.socket.write(audioSocketPackets(0x10, [new Uint8Array(320).fill(value)]));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.socket.destroy();
-    await until("the socket is closed", () => this.isClosed);
-  }
-
-  #take(event: AudioSocketEvent): void {
-    if (event.kind === "media") this.frames.push(Buffer.from(event.audio));
-    if (event.kind === "stopped") this.isHungUp = true;
-    if (event.kind === "odd") throw new Error(`Asterisk would drop the call: ${event.what}`);
-  }
-}
-
-function nameOf(uuid: string): Buffer {
-  return Buffer.concat([Buffer.of(1, 0, 16), Buffer.from(uuid.replaceAll("-", ""), "hex")]);
-}
-
 const wordsIn = (characters: number): number =>
   WORDS.slice(0, characters + 1)
     .split(" ")
@@ -131,7 +67,7 @@ function soundOf(audio: Buffer, frameBytes: number): Buffer {
 describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("hears every sample, in frames of 20 ms, and silence when nothing is said", async () => {
     await using controller = await bridge(`audiosocket-${UUID}`);
-    await using asterisk = await FakeAsterisk.dial(UUID);
+    await using asterisk = await FakeAsterisk.dial(audioSocketPort, UUID);
     asterisk.say(0);
     expect(await controller.next("call")).toMatchObject({
       state: "started",
@@ -149,7 +85,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("is silent at once when interrupted, and the receipt says what was sent", async () => {
     const uuid = UUID.replace("0123", "aaaa");
     await using controller = await bridge(`audiosocket-${uuid}`);
-    await using asterisk = await FakeAsterisk.dial(uuid);
+    await using asterisk = await FakeAsterisk.dial(audioSocketPort, uuid);
     asterisk.say(0);
     await controller.next("call");
     controller.send({ type: "speak", text: WORDS });
@@ -169,7 +105,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("the caller's voice and keys reach the bridge, however the bytes are cut", async () => {
     const uuid = UUID.replace("0123", "bbbb");
     await using controller = await bridge(`audiosocket-${uuid}`, "&caller=pcm_8000");
-    await using asterisk = await FakeAsterisk.dial(uuid);
+    await using asterisk = await FakeAsterisk.dial(audioSocketPort, uuid);
     const bytes = Buffer.concat([
       audioSocketPackets(0x10, [new Uint8Array(320).fill(7), new Uint8Array(320).fill(8)]),
       Buffer.of(3, 0, 1, 0x35),
@@ -183,7 +119,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("hangs up on request, and the session goes on", async () => {
     const uuid = UUID.replace("0123", "cccc");
     await using controller = await bridge(`audiosocket-${uuid}`);
-    await using asterisk = await FakeAsterisk.dial(uuid);
+    await using asterisk = await FakeAsterisk.dial(audioSocketPort, uuid);
     asterisk.say(0);
     await controller.next("call");
     controller.send({ type: "hangup" });
@@ -196,7 +132,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("what is no AudioSocket is cut off, and another call hears every sample", async () => {
     const uuid = UUID.replace("0123", "dddd");
     await using controller = await bridge(`audiosocket-${uuid}`);
-    await using asterisk = await FakeAsterisk.dial(uuid);
+    await using asterisk = await FakeAsterisk.dial(audioSocketPort, uuid);
     asterisk.say(0);
     await controller.next("call");
     controller.send({ type: "speak", text: WORDS });

@@ -300,7 +300,7 @@ describe("the rights of who brings a call", () => {
     const other = rig.dial();
     other.start({ callId: "call-2" });
     expect(released).toBe(1);
-    other.call.hangUp();
+    for (const session of rig.sessions) session.calls?.hangUp("call-2");
     expect(released).toBe(2);
   });
 

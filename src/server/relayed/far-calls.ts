@@ -1,0 +1,218 @@
+/**
+ * Phone calls here whose session is at another node, and those of other nodes for sessions here. Carriers' messages are read
+ * and written where the call arrived; the leg in the session is at the owner. Between them:
+ *
+ *   to the owner      bytes: the caller's voice    {"kind":"dtmf", ...}   {"kind":"played","name"}   {"kind":"hold"}   {"kind":"goOn"}
+ *                     {"kind":"stopped","reason"}
+ *   to the call       bytes: a frame each          {"kind":"joined"}   {"kind":"mark","name"}   {"kind":"flush"}   {"kind":"clear"}
+ */
+import { ANYBODY } from "../../access/caller.ts";
+import type { ArrivedSocket, OwnerConnection, RelayedListener } from "../../cluster/relay/relay.ts";
+import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
+import type { SendResult } from "../../delivery/listener.ts";
+import { toGatewayError } from "../../errors.ts";
+import type { Logger } from "../../kit/log.ts";
+import type { Wire } from "../../protocol/carrier/carrier.ts";
+import {
+  type CallLeg,
+  type CallTerms,
+  type Greeting,
+  type LegEvent,
+  ORDINARY_END,
+} from "../../telephony/call-leg.ts";
+import type { Calls } from "../../telephony/calls.ts";
+import type { FarCalls } from "../../telephony/following-leg.ts";
+import type { LiveCluster } from "../session-place.ts";
+import { passFacts } from "./passed-facts.ts";
+import type { HostedClient, TakeIn } from "./relay-host.ts";
+
+type ToOwner =
+  | Exclude<LegEvent, { readonly kind: "media" }>
+  | { readonly kind: "stopped"; readonly reason: string };
+
+type ToCall =
+  | { readonly kind: "joined" | "flush" | "clear" }
+  | { readonly kind: "mark"; readonly name: string };
+
+/** What the owner has to know of a call. Who brings it was checked where it arrived. */
+interface CallFacts {
+  readonly terms: CallTerms;
+  readonly greeting: Greeting | null;
+}
+
+export function farCalls(cluster: LiveCluster): FarCalls {
+  return {
+    known: (sessionId) => cluster.known(sessionId),
+    place: (sessionId, rights, enter) => cluster.place(sessionId, rights, enter),
+    legAt: (owner, options) => new FarLeg({ cluster, owner }, options),
+  };
+}
+
+class FarLeg implements CallLeg, ArrivedSocket {
+  readonly #options: Parameters<FarCalls["legAt"]>[1];
+  readonly #connection: OwnerConnection;
+  #isOver = false;
+
+  /** Throws bus_lost, and what the greeting does. */
+  constructor(
+    { cluster, owner }: { readonly cluster: LiveCluster; readonly owner: string },
+    options: Parameters<FarCalls["legAt"]>[1],
+  ) {
+    this.#options = options;
+    const { terms, greeting } = options;
+    const said = greeting();
+    // What it costs is counted here, where the caller is known.
+    const facts: CallFacts = { terms, greeting: said === null ? null : withoutBudget(said) };
+    const { sessionId } = terms;
+    const client = { sessionId, caller: ANYBODY, address: "" };
+    this.#connection = cluster.connect(owner, passFacts("call", client, { ...facts }), this);
+  }
+
+  // ---- CallLeg
+
+  take(event: LegEvent): void {
+    if (this.#isOver) return;
+    if (event.kind === "media") this.#connection.message({ isBinary: true, bytes: event.audio });
+    else this.#say(event);
+  }
+
+  drained(): void {
+    this.#connection.drained();
+  }
+
+  leave(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#say({ kind: "stopped", reason });
+    this.#connection.closed(ORDINARY_END);
+  }
+
+  // ---- ArrivedSocket
+
+  send(items: readonly RelayItem[]): SendResult {
+    if (this.#isOver) return "sent";
+    const { codec, line } = this.#options;
+    const wires: Wire[] = [];
+    let frames: Uint8Array[] = [];
+    for (const { isBinary, bytes } of items) {
+      if (isBinary) {
+        frames.push(bytes);
+        continue;
+      }
+      if (frames.length > 0) wires.push(...codec.audio(frames));
+      frames = [];
+      wires.push(...this.#wiresFor(jsonOf(bytes) as ToCall | undefined));
+    }
+    if (frames.length > 0) wires.push(...codec.audio(frames));
+    if (wires.length > 0) return line.send(wires);
+    return this.bufferedBytes() === 0 ? "sent" : "buffered";
+  }
+
+  bufferedBytes(): number {
+    return this.#isOver ? 0 : this.#options.line.bufferedBytes();
+  }
+
+  end(closeCode: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#connection.closed(closeCode);
+    this.#options.onEnd(closeCode, reason);
+  }
+
+  #wiresFor(said: ToCall | undefined): readonly Wire[] {
+    const { codec, onJoined } = this.#options;
+    switch (said?.kind) {
+      case "joined":
+        onJoined();
+        return [];
+      case "mark": {
+        const mark = codec.mark(said.name);
+        return mark === null ? [] : [mark];
+      }
+      case "flush":
+        return codec.flush();
+      case "clear":
+        return codec.clear();
+      case undefined:
+        return [];
+    }
+  }
+
+  #say(message: ToOwner): void {
+    this.#connection.message({ isBinary: false, bytes: Buffer.from(JSON.stringify(message)) });
+  }
+}
+
+/** Calls of other nodes, into sessions of this one. */
+export function takeInCalls(calls: Calls, log: Logger): TakeIn {
+  return ({ more }, listener) => {
+    const facts = readFacts(more);
+    return facts === undefined ? undefined : hostedCall(facts, listener, { calls, log });
+  };
+}
+
+const GONE: HostedClient = { message: () => undefined, drained: () => undefined, closed: () => undefined };
+
+function hostedCall(
+  { terms, greeting }: CallFacts,
+  listener: RelayedListener,
+  { calls, log }: { readonly calls: Calls; readonly log: Logger },
+): HostedClient {
+  const said = (message: ToCall): string => JSON.stringify(message);
+  let leg: CallLeg | null = null;
+  try {
+    leg = calls.legHere({
+      terms,
+      codec: {
+        audio: (frames) => frames,
+        mark: (name) => said({ kind: "mark", name }),
+        flush: () => [said({ kind: "flush" })],
+        clear: () => [said({ kind: "clear" })],
+      },
+      line: listener,
+      greeting: () => greeting,
+      onEnd: (closeCode, reason) => {
+        leg?.leave(reason);
+        listener.end(closeCode, reason);
+      },
+    });
+  } catch (thrown) {
+    const { closeCode, code } = toGatewayError(thrown);
+    log.warn({ session: terms.sessionId, code }, "Call of another node refused");
+    listener.end(closeCode, code);
+    return GONE;
+  }
+  listener.send([said({ kind: "joined" })]);
+  const joined = leg;
+  return {
+    message: ({ isBinary, bytes }) => {
+      if (isBinary) {
+        joined.take({ kind: "media", audio: bytes });
+        return;
+      }
+      const event = jsonOf(bytes) as ToOwner | undefined;
+      if (event?.kind === "stopped") joined.leave(event.reason);
+      else if (event !== undefined) joined.take(event);
+    },
+    drained: () => joined.drained(),
+    closed: () => joined.leave("connection lost"),
+  };
+}
+
+/** undefined: they are none. */
+function readFacts({ terms, greeting }: Readonly<Record<string, unknown>>): CallFacts | undefined {
+  if (typeof terms !== "object" || terms === null || !("sessionId" in terms)) return undefined;
+  if (typeof greeting !== "object") return undefined;
+  return { terms: terms as CallTerms, greeting: greeting === null ? null : greetingOf(greeting as Greeting) };
+}
+
+function withoutBudget({ command, subject }: Greeting): Greeting {
+  return subject === undefined ? { command } : { command, subject };
+}
+
+function greetingOf({ command, subject }: Greeting): Greeting {
+  if (subject === undefined) return { command };
+  // JSON has no Infinity, and says null for it.
+  const maxPlaces: number | null = subject.maxPlaces;
+  return { command, subject: { ...subject, maxPlaces: maxPlaces ?? Number.POSITIVE_INFINITY } };
+}
