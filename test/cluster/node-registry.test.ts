@@ -102,6 +102,18 @@ describe("node registry", () => {
     expect(names(b)).toEqual(["a", "b"]);
   });
 
+  it("a node that joins knows the others at once, and misses one that hangs before its next heartbeat", async () => {
+    const { join, pass } = await cluster();
+    const a = await join("a");
+    await pass(600);
+    const b = await join("b");
+    await settle();
+    expect(names(b)).toEqual(["a", "b"]);
+    a.bus.hang();
+    await pass(3500);
+    expect(b.registry.find("a")?.state).toBe("gone");
+  });
+
   it("a node that hangs is suspect, then gone, then alive again, and knows of nobody that he was away", async () => {
     const { join, pass } = await cluster();
     const [a, b] = [await join("a"), await join("b")];

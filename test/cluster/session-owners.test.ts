@@ -129,6 +129,7 @@ describe("session owners", () => {
     const { join } = await cluster();
     const a = await join("a");
     await a.owners.claim("s");
+    // It does not answer whoever joins, and its lease holds.
     a.bus.hang();
     const b = await join("b");
     expect(b.nodes.find("a")).toBeUndefined();
