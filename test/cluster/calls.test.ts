@@ -238,4 +238,34 @@ describe("a call whose session's node is lost", { timeout: PATIENT_MS }, () => {
     await call.hangUp();
     await after.next("call", 2);
   });
+
+  it("a node that is cut off: its calls elsewhere go on with the next owner, and its own when it is back", async () => {
+    await using nodes = await startPair();
+    await using before = await bridge(nodes.one, "split");
+    const near = await dial(nodes.one, "split");
+    const far = await dial(nodes.two, "split");
+    await before.next("call", 2);
+    nodes.one.bus.cut();
+    const takeOver = async (): Promise<TestClient> => {
+      const client = await TestClient.connect(nodes.two.gateway, "/live/split?role=speaker&events=call");
+      await client.until(() => client.closed !== null || client.eventsOf("hello").length > 0);
+      return client;
+    };
+    let next = await takeOver();
+    // The other node has to miss it first.
+    for (let tries = 0; next.eventsOf("hello").length === 0 && tries < 100; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      next = await takeOver();
+    }
+    expect(await next.next("call")).toMatchObject({ call_id: far.call.callId });
+    nodes.one.bus.heal();
+    expect(await next.next("call", 2)).toMatchObject({ state: "started", call_id: near.call.callId });
+    next.send({ type: "speak", text: TEXT });
+    await until("both hear it", () =>
+      [near, far].every((call) => Buffer.from(call.heard()).includes(speech(TEXT))),
+    );
+    expect([near.violations, far.violations]).toEqual([[], []]);
+    next.socket.close();
+    await Promise.all([near.hangUp(), far.hangUp()]);
+  });
 });
