@@ -5,7 +5,7 @@
  *   placing --"here"--> SessionLeg        --bus_lost--> waiting --100 ms, 200 ms, ...--> placing
  *       `-----a node--> a leg over there  --bus_lost, draining-^
  */
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { GatewayError, isErrorCode, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { checkId, type Sessions } from "../session/sessions.ts";
 import type { CallLeg, Greeting, LegEvent, LegOptions } from "./call-leg.ts";
@@ -173,10 +173,11 @@ export class FollowingLeg implements CallLeg {
     const leg = this.#leg;
     this.#leg = null;
     leg?.leave(reason);
-    const { far, sessions, onEnd } = this.#options;
+    const { far, sessions, onEnd, onRefused } = this.#options;
     const isLost = reason === "bus_lost" || (site !== "here" && reason === "draining");
     if (far !== null && isLost && !sessions.isDraining) this.#tryLater();
-    else onEnd(closeCode, reason);
+    else if (site === "here" || this.#hasJoined || !isErrorCode(reason)) onEnd(closeCode, reason);
+    else onRefused(new GatewayError(reason, "The session's node does not take the call"));
   }
 
   #notEntered(thrown: unknown): void {

@@ -218,6 +218,13 @@ describe("a call's leg", () => {
     expect(rig.seen.refused).toBe("bus_lost");
   });
 
+  it("is refused for what the session's node refuses it for", () => {
+    const rig = follow();
+    rig.leg.enter();
+    rig.last().options.onEnd(4429, "listener_limit");
+    expect(rig.seen).toMatchObject({ refused: "listener_limit", ended: "" });
+  });
+
   it("over while its session is looked for: it goes nowhere", async () => {
     const rig = follow();
     rig.leg.enter();
