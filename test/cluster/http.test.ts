@@ -275,3 +275,48 @@ describe("captions over HTTP at another node than the session", () => {
     expect(growing.isWhole).toBe(true);
   });
 });
+
+describe("tokens", () => {
+  it("do not cross the bus, and let their clients in all the same", async () => {
+    using keys = new TestKeys();
+    await using nodes = await startPair({ keysFile: keys.path, tokenInUrl: true });
+    const headers = { authorization: `Bearer ${keys.key}` };
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/secret", { headers });
+    await near.next("hello");
+    const published: Buffer[] = [];
+    const { bus } = nodes.two;
+    const publish = bus.publish.bind(bus);
+    bus.publish = (subject, bytes) => {
+      published.push(Buffer.from(bytes));
+      publish(subject, bytes);
+    };
+    const token = tokenFor({ sessions: ["secret"], allow: ["listen", "captions"] });
+    await using far = await TestClient.connect(nodes.two.gateway, `/live/secret?token=${token}`);
+    await far.next("hello");
+    await using audio = await Following.open(nodes.two, `/live/secret/audio.wav?token=${token}`);
+    await using events = await Following.open(nodes.two, `/live/secret/captions?single_use_token=${token}`);
+    await events.has("event: hello");
+    const file = await fetch(`${nodes.two.gateway.url}/live/secret/captions.vtt?live=false&token=${token}`);
+    expect([audio.response.statusCode, file.status]).toEqual([200, 200]);
+    expect(Buffer.concat(published).includes("secret")).toBe(true);
+    expect(Buffer.concat(published).includes(token)).toBe(false);
+  });
+
+  it("that are withdrawn end what they opened", async () => {
+    using keys = new TestKeys();
+    await using nodes = await startPair({ keysFile: keys.path });
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/withdrawn", {
+      headers: { authorization: `Bearer ${keys.key}` },
+    });
+    await near.next("hello");
+    const token = tokenFor({ sessions: ["withdrawn"], allow: ["listen"] }, { claims: { jti: "t-1" } });
+    const headers = { authorization: `Bearer ${token}` };
+    await using audio = await Following.open(nodes.two, "/live/withdrawn/audio.wav", headers);
+    await using events = await Following.open(nodes.two, "/live/withdrawn/captions", headers);
+    await events.has("event: hello");
+    keys.write({ revoked: { tokens: ["t-1"] } });
+    await Promise.all([audio.isOver(), events.isOver()]);
+    expect(audio.isWhole).toBe(false);
+    expect(events.text).toContain('"code":"token_revoked"');
+  });
+});

@@ -25,6 +25,7 @@ import { ResponseWriter, type ResponseWriterOptions } from "../players/response-
 import { ArrivedAnswer } from "../relayed/arrived-answer.ts";
 import { joinFar } from "../relayed/far-listener.ts";
 import type { AnswerStream, HostedAnswer, HostedRequest } from "../relayed/hosted-answer.ts";
+import { passedQuery } from "../relayed/passed-facts.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
 import { CaptionsListener } from "./captions-listener.ts";
@@ -219,7 +220,14 @@ class CaptionsResponse {
     const { name, joining } = request;
     const body = this.#bodyFor(joining, { onLost: () => body.cut(), onClosed: () => undefined });
     const { sessionId, caller, address, query } = this.#call;
-    const asked = { sessionId, caller, address, route: name, query: query.toString(), body: "" };
+    const asked = {
+      sessionId,
+      caller,
+      address,
+      route: name,
+      query: passedQuery(query.toString(), caller),
+      body: "",
+    };
     const endAndThen = (answer: () => void): void => {
       body.cut();
       if (!this.#isAborted) answer();

@@ -1,8 +1,8 @@
 /** What one node says to another of a client that has arrived there, as JSON. */
-
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import { passCaller } from "../../access/passed-caller.ts";
+import { withoutTokens } from "../credential.ts";
 
 /** Of any client. */
 export interface ClientFacts {
@@ -28,6 +28,11 @@ export function passFacts(
   more: Readonly<Record<string, unknown>>,
 ): object {
   return { kind, sessionId, address, caller: passCaller(caller), more };
+}
+
+/** A URL's query as another node may see it. Where no keys are set nothing in it is secret, and `hello` names what is ignored. */
+export function passedQuery(query: string, { isAnybody }: Caller): string {
+  return isAnybody ? query : withoutTokens(query);
 }
 
 /** undefined: they can't be read, or its key or token is none of this node's. */

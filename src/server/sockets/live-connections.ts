@@ -22,7 +22,7 @@ import type { Participant } from "../../session/connections/participant.ts";
 import { parseLastEventId } from "../../session/connections/resume-token.ts";
 import { checkId, type Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
-import { passFacts } from "../relayed/passed-facts.ts";
+import { passedQuery, passFacts } from "../relayed/passed-facts.ts";
 import { ABNORMAL_CLOSURE } from "../routes.ts";
 import type { LiveCluster } from "../session-place.ts";
 import type { Bytes } from "./backlog.ts";
@@ -151,8 +151,9 @@ export class LiveConnections {
 }
 
 /** What the session's node has to know of a client. */
-export function liveFacts({ query, origin, http, ...client }: Arrival): object {
-  return passFacts("client", client, { query, origin, http });
+export function liveFacts({ sessionId, caller, address, query, origin, http }: Arrival): object {
+  const client = { sessionId, caller, address };
+  return passFacts("client", client, { query: passedQuery(query, caller), origin, http });
 }
 
 /** What the connection asks for, by its query and its token. Throws invalid_field, forbidden. */
@@ -198,7 +199,9 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     const budget = door.limits.speechBudget(callerNow);
     const subject = door.limits.upstreamSubject(caller, data.address);
     data.joined = { session, participant, subject, budget };
-    if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
+    // What comes over HTTP ends at its own node with its key or token.
+    if (!caller.isAnybody && data.http === null)
+      data.lease = door.leases.begin(caller, leaseHolder(data, options));
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
