@@ -23,7 +23,7 @@ import {
 } from "../live-request.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import { ArrivedAnswer } from "../relayed/arrived-answer.ts";
-import { joinFar } from "../relayed/far-listener.ts";
+import { FarListener } from "../relayed/far-listener.ts";
 import type { AnswerStream, HostedAnswer, HostedRequest } from "../relayed/hosted-answer.ts";
 import { passedQuery } from "../relayed/passed-facts.ts";
 import { needsInSession, type Routes } from "../routes.ts";
@@ -180,7 +180,7 @@ class CaptionsResponse {
     const query = this.#call.query.get("last_event_id") ?? "";
     const what = { call: this.#call, joining, http: { lastEventId: lastEventId || query } };
     try {
-      this.#joined = joinFar({ ...this.#options, owner }, what, {
+      this.#joined = FarListener.join({ ...this.#options, owner }, what, {
         listener,
         onJoined: () => body.open(headersOf(EVENTS_TYPE)),
         onRefused: (error) => {

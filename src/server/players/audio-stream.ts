@@ -28,7 +28,7 @@ import {
   sessionFor,
   termsOf,
 } from "../live-request.ts";
-import { type FarListener, joinFar } from "../relayed/far-listener.ts";
+import { FarListener } from "../relayed/far-listener.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
 import { AudioListener } from "./audio-listener.ts";
@@ -151,7 +151,7 @@ class AudioResponse {
     // Its client may go before it is opened.
     this.#listener = listener;
     const what = { call, joining: request.joining, http: { lastEventId: null } };
-    far = joinFar({ ...this.#options, owner }, what, {
+    far = FarListener.join({ ...this.#options, owner }, what, {
       listener,
       onJoined: () => this.#open(parts, asked),
       onRefused: (error) => {

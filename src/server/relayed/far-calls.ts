@@ -91,20 +91,13 @@ class FarLeg implements CallLeg, ArrivedSocket {
 
   send(items: readonly RelayItem[]): SendResult {
     if (this.#isOver) return "sent";
-    const { codec, line } = this.#options;
-    const wires: Wire[] = [];
-    let frames: Uint8Array[] = [];
-    for (const { isBinary, bytes } of items) {
-      if (isBinary) {
-        frames.push(bytes);
-        continue;
-      }
-      if (frames.length > 0) wires.push(...codec.audio(frames));
-      frames = [];
-      wires.push(...this.#wiresFor(jsonOf(bytes) as ToCall | undefined));
+    try {
+      const wires = this.#wiresFor(items);
+      if (wires.length > 0) return this.#options.line.send(wires);
+    } catch (thrown) {
+      const { closeCode, code } = toGatewayError(thrown);
+      this.end(closeCode, code);
     }
-    if (frames.length > 0) wires.push(...codec.audio(frames));
-    if (wires.length > 0) return line.send(wires);
     return this.bufferedBytes() === 0 ? "sent" : "buffered";
   }
 
@@ -119,7 +112,25 @@ class FarLeg implements CallLeg, ArrivedSocket {
     this.#options.onEnd(closeCode, reason);
   }
 
-  #wiresFor(said: ToCall | undefined): readonly Wire[] {
+  /** In the carrier's words. */
+  #wiresFor(items: readonly RelayItem[]): readonly Wire[] {
+    const { codec } = this.#options;
+    const wires: Wire[] = [];
+    let frames: Uint8Array[] = [];
+    for (const { isBinary, bytes } of items) {
+      if (isBinary) {
+        frames.push(bytes);
+        continue;
+      }
+      if (frames.length > 0) wires.push(...codec.audio(frames));
+      frames = [];
+      wires.push(...this.#wiresOf(jsonOf(bytes) as ToCall | undefined));
+    }
+    if (frames.length > 0) wires.push(...codec.audio(frames));
+    return wires;
+  }
+
+  #wiresOf(said: ToCall | undefined): readonly Wire[] {
     const { codec, onJoined } = this.#options;
     switch (said?.kind) {
       case "joined":
@@ -133,7 +144,7 @@ class FarLeg implements CallLeg, ArrivedSocket {
         return codec.flush();
       case "clear":
         return codec.clear();
-      case undefined:
+      default:
         return [];
     }
   }
@@ -151,13 +162,12 @@ export function takeInCalls(calls: Calls, log: Logger): TakeIn {
   };
 }
 
-const GONE: HostedClient = { message: () => undefined, drained: () => undefined, closed: () => undefined };
-
+/** undefined: its session does not take it, and it was told so. */
 function hostedCall(
   { terms, greeting }: CallFacts,
   listener: RelayedListener,
   { calls, log }: { readonly calls: Calls; readonly log: Logger },
-): HostedClient {
+): HostedClient | undefined {
   const said = (message: ToCall): string => JSON.stringify(message);
   let leg: CallLeg | null = null;
   try {
@@ -180,23 +190,44 @@ function hostedCall(
     const { closeCode, code } = toGatewayError(thrown);
     log.warn({ session: terms.sessionId, code }, "Call of another node refused");
     listener.end(closeCode, code);
-    return GONE;
+    return undefined;
   }
   listener.send([said({ kind: "joined" })]);
-  const joined = leg;
-  return {
-    message: ({ isBinary, bytes }) => {
-      if (isBinary) {
-        joined.take({ kind: "media", audio: bytes });
-        return;
-      }
-      const event = jsonOf(bytes) as ToOwner | undefined;
-      if (event?.kind === "stopped") joined.leave(event.reason);
-      else if (event !== undefined) joined.take(event);
-    },
-    drained: () => joined.drained(),
-    closed: () => joined.leave("connection lost"),
-  };
+  return new HostedCall(leg, listener);
+}
+
+class HostedCall implements HostedClient {
+  readonly #leg: CallLeg;
+  readonly #listener: RelayedListener;
+
+  constructor(leg: CallLeg, listener: RelayedListener) {
+    this.#leg = leg;
+    this.#listener = listener;
+  }
+
+  message({ isBinary, bytes }: RelayItem): void {
+    try {
+      if (isBinary) this.#leg.take({ kind: "media", audio: bytes });
+      else this.#said(jsonOf(bytes) as ToOwner | undefined);
+    } catch (thrown) {
+      const { closeCode, code } = toGatewayError(thrown);
+      this.#leg.leave(code);
+      this.#listener.end(closeCode, code);
+    }
+  }
+
+  drained(): void {
+    this.#leg.drained();
+  }
+
+  closed(): void {
+    this.#leg.leave("connection lost");
+  }
+
+  #said(event: ToOwner | undefined): void {
+    if (event?.kind === "stopped") this.#leg.leave(event.reason);
+    else if (event !== undefined) this.#leg.take(event);
+  }
 }
 
 /** undefined: they are none. */

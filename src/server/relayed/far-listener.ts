@@ -22,6 +22,13 @@ export interface PlayerListener extends Listener {
   deliver(batch: readonly (Uint8Array | PlayerEvent)[], offsets: OffsetUnit): SendResult;
 }
 
+/** Who joins, and what for. */
+export interface FarJoining {
+  readonly call: LiveCall;
+  readonly joining: ParsedSettings;
+  readonly http: HttpArrival;
+}
+
 export interface FarListenerOptions {
   readonly listener: PlayerListener;
   readonly offsets: OffsetUnit;
@@ -29,25 +36,6 @@ export interface FarListenerOptions {
   readonly onJoined: () => void;
   /** It has not, and will not. */
   readonly onRefused: (error: GatewayError) => void;
-}
-
-/** Joins the session at `owner`, as what is asked for over HTTP here. Throws bus_lost. */
-export function joinFar(
-  { cluster, owner }: Pick<LiveDeps, "cluster"> & { readonly owner: string },
-  {
-    call,
-    joining,
-    http,
-  }: { readonly call: LiveCall; readonly joining: ParsedSettings; readonly http: HttpArrival },
-  handlers: Omit<FarListenerOptions, "offsets">,
-): FarListener {
-  const { sessionId, caller, address } = call;
-  const { settings } = joining;
-  const listener = new FarListener({ ...handlers, offsets: settings.offsets });
-  const facts = liveFacts({ sessionId, caller, address, origin: "", query: queryFor(joining), http });
-  if (cluster === null) throw new TypeError("There is no other node");
-  listener.connection = cluster.connect(owner, facts, listener);
-  return listener;
 }
 
 /** Settings as the query of the native socket says them. */
@@ -61,14 +49,28 @@ function queryFor({ settings, mayWait }: ParsedSettings): string {
 
 export class FarListener implements ArrivedSocket {
   readonly #options: FarListenerOptions;
-  connection: OwnerConnection | null = null;
+  #connection: OwnerConnection | null = null;
   #isJoined = false;
   #isOver = false;
   /** Why it is not taken in, as far as it was said. */
   #refusal: GatewayError | null = null;
 
-  constructor(options: FarListenerOptions) {
+  private constructor(options: FarListenerOptions) {
     this.#options = options;
+  }
+
+  /** Joins the session at `owner`, as what is asked for over HTTP here. Throws bus_lost. */
+  static join(
+    { cluster, owner }: Pick<LiveDeps, "cluster"> & { readonly owner: string },
+    { call, joining, http }: FarJoining,
+    handlers: Omit<FarListenerOptions, "offsets">,
+  ): FarListener {
+    if (cluster === null) throw new TypeError("There is no other node");
+    const { sessionId, caller, address } = call;
+    const listener = new FarListener({ ...handlers, offsets: joining.settings.offsets });
+    const facts = liveFacts({ sessionId, caller, address, origin: "", query: queryFor(joining), http });
+    listener.#connection = cluster.connect(owner, facts, listener);
+    return listener;
   }
 
   send(items: readonly RelayItem[]): SendResult {
@@ -99,20 +101,20 @@ export class FarListener implements ArrivedSocket {
   end(closeCode: number, reason: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.connection?.closed(closeCode);
+    this.#connection?.closed(closeCode);
     if (this.#isJoined) this.#options.listener.end(closeCode, reason);
     else this.#options.onRefused(this.#refusal ?? endedBefore(reason));
   }
 
   /** The listener's client has taken what waited. */
   drained(): void {
-    this.connection?.drained();
+    this.#connection?.drained();
   }
 
   /** The listener has gone. Idempotent. */
   leave(): void {
     this.#isOver = true;
-    this.connection?.closed(GOOD_BYE);
+    this.#connection?.closed(GOOD_BYE);
   }
 
   #joined(): void {
