@@ -134,7 +134,7 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "access/passed-caller.ts": "from the gateway's own nodes",
   "server/relayed/arrived-answer.ts": "from the gateway's own nodes",
   "server/relayed/far-listener.ts": "from the gateway's own nodes",
-  "server/relayed/passed-facts.ts": "from the gateway's own nodes",
+  "server/passed-facts.ts": "from the gateway's own nodes",
   "server/relayed/relay-host.ts": "from the gateway's own nodes",
   "audio/containers/ogg.ts": "writes",
   "audio/containers/rtp.ts": "writes",

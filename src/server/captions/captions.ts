@@ -21,11 +21,11 @@ import {
   sessionFor,
   termsOf,
 } from "../live-request.ts";
+import { passedQuery } from "../passed-facts.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import { ArrivedAnswer } from "../relayed/arrived-answer.ts";
 import { FarListener } from "../relayed/far-listener.ts";
 import type { AnswerStream, HostedAnswer, HostedRequest } from "../relayed/hosted-answer.ts";
-import { passedQuery } from "../relayed/passed-facts.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
 import { CaptionsListener } from "./captions-listener.ts";

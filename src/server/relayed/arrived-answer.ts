@@ -5,9 +5,9 @@ import type { SendResult } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Answer } from "../http.ts";
 import type { LiveDeps } from "../live-request.ts";
+import { passFacts } from "../passed-facts.ts";
 import { endedBefore } from "./far-listener.ts";
 import { type AnswerStream, type HostedRequest, WHOLE } from "./hosted-answer.ts";
-import { passFacts } from "./passed-facts.ts";
 
 export interface ArrivedAnswerOptions {
   /** All of it. */

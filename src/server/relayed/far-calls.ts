@@ -22,8 +22,8 @@ import {
 } from "../../telephony/call-leg.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { FarCalls } from "../../telephony/following-leg.ts";
+import { passFacts } from "../passed-facts.ts";
 import type { LiveCluster } from "../session-place.ts";
-import { passFacts } from "./passed-facts.ts";
 import type { HostedClient, TakeIn } from "./relay-host.ts";
 
 type ToOwner =

@@ -7,7 +7,7 @@
  */
 import type { RelayedListener } from "../../cluster/relay/relay.ts";
 import { type Answer, failure } from "../http.ts";
-import type { PassedFacts } from "./passed-facts.ts";
+import type { PassedFacts } from "../passed-facts.ts";
 import type { HostedClient, TakeIn } from "./relay-host.ts";
 
 /** RFC 6455 section 7.4.1: an ordinary end, and one for a fault. */

@@ -2,9 +2,9 @@
 import type { Door } from "../../access/door.ts";
 import type { RelayedListener, RelayHost } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
+import { type ArrivalKind, type PassedFacts, readFacts } from "../passed-facts.ts";
 import { type HttpArrival, newConnection } from "../sockets/live-connection.ts";
 import type { LiveConnections } from "../sockets/live-connections.ts";
-import { type ArrivalKind, type PassedFacts, readFacts } from "./passed-facts.ts";
 
 /** A client of another node. */
 export interface HostedClient {

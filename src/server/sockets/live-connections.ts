@@ -22,7 +22,7 @@ import type { Participant } from "../../session/connections/participant.ts";
 import { parseLastEventId } from "../../session/connections/resume-token.ts";
 import { checkId, type Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
-import { passedQuery, passFacts } from "../relayed/passed-facts.ts";
+import { passedQuery, passFacts } from "../passed-facts.ts";
 import { ABNORMAL_CLOSURE } from "../routes.ts";
 import type { LiveCluster } from "../session-place.ts";
 import type { Bytes } from "./backlog.ts";

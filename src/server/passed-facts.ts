@@ -1,8 +1,8 @@
 /** What one node says to another of a client that has arrived there, as JSON. */
-import type { Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
-import { passCaller } from "../../access/passed-caller.ts";
-import { withoutTokens } from "../credential.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Door } from "../access/door.ts";
+import { passCaller } from "../access/passed-caller.ts";
+import { withoutTokens } from "./credential.ts";
 
 /** Of any client. */
 export interface ClientFacts {
