@@ -99,6 +99,13 @@ describe.skipIf(missing !== undefined)(
       expect(ended.stderr).not.toContain(SECRET);
     });
 
+    test("with --start-alone the workers of a machine are not alone from each other", async () => {
+      const bus = ["--cluster", `nats://127.0.0.1:${await freePort()}`, "--start-alone", "--workers", "2"];
+      const one = await serve(bus);
+      await using _ = one.program;
+      for (const session of ["a", "b", "c", "d"]) await expectHeard(one.url, one.url, session);
+    });
+
     test("with --start-alone it serves without other nodes, and is one of them once nats-server is there", async () => {
       const port = await freePort();
       const bus = ["--cluster", `nats://127.0.0.1:${port}`, "--start-alone"];

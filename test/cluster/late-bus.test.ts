@@ -107,6 +107,28 @@ describe("a bus that comes late", () => {
     await bus.close();
   });
 
+  it("is on another bus until then where one is given, and leaves it", async () => {
+    const clock = new FakeClock();
+    const [meanwhile, hub] = [new MemoryHub({ clock }), new MemoryHub({ clock })];
+    let tries = 0;
+    const connect = async (): Promise<Bus> => {
+      tries += 1;
+      if (tries === 1) throw new GatewayError("bus_lost", "No server");
+      return hub.open();
+    };
+    const openMeanwhile = (): Bus => meanwhile.open();
+    const bus = await LateBus.open({ connect, openMeanwhile, clock, log: silentLog });
+    await bus.answer("q", () => bytes("here"));
+    const [before, after] = [meanwhile.open(), hub.open()];
+    expect(text(await before.request("q", bytes(""), { timeoutMs: 1000 }))).toBe("here");
+    clock.advance(TRIES_MS);
+    await settled();
+    expect(text(await after.request("q", bytes(""), { timeoutMs: 1000 }))).toBe("here");
+    const asked = before.request("q", bytes(""), { timeoutMs: 1000 });
+    await expect(asked).rejects.toMatchObject({ code: "bus_no_answer" });
+    await bus.close();
+  });
+
   it("stays alone where it is lost again before all has gone over, and tries on", async () => {
     const { bus, hub, states, opened, comes, wait } = await startAlone();
     const heard: string[] = [];

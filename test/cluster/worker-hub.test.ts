@@ -72,6 +72,20 @@ describe("the hub of workers", () => {
     expect(bus.state).toBe("lost");
   });
 
+  it("a message that can't be passed on is lost, and those behind it come", async () => {
+    const hub = new MemoryHub({ clock: systemClock, maxWaitingBytes: 1000 });
+    const [stream, far] = duplexPair();
+    serveBus({ bus: hub.open(), stream: far, onStuck: never });
+    const bus = new ProcessBus({ stream, clock: systemClock, log: silentLog });
+    const heard: number[] = [];
+    await hub.open().subscribe("s", ({ length }) => heard.push(length));
+    bus.publish("s", new Uint8Array(2000));
+    bus.publish("s", new Uint8Array(20));
+    await until("the second", () => heard.length > 0);
+    expect(heard).toEqual([20]);
+    await bus.close();
+  });
+
   it("a worker that does not read is given up when too much waits for it", async () => {
     const hub = new MemoryHub({ clock: systemClock });
     const [stream, far] = duplexPair();

@@ -16,6 +16,8 @@ export interface ClusterOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly clock: Clock;
+  /** See LateBus. */
+  readonly openMeanwhile?: () => Bus;
 }
 
 /** A bus that stands already; whoever does not start a gateway with it closes it. */
@@ -28,12 +30,14 @@ export interface OpenCluster extends ClusterPlace {
  * can be reached and the gateway is not told to start alone.
  */
 export async function openCluster(options: ClusterOptions): Promise<OpenCluster | undefined> {
-  const { config, log, clock } = options;
+  const { config, log, clock, openMeanwhile } = options;
   if (config.cluster === "") return undefined;
   const nodeName = nodeNameOf(config);
   const nodeUrl = nodeUrlOf(config);
   const connect = (): Promise<Bus> => connectTo(config, { log, clock });
-  const bus = config.startAlone ? await LateBus.open({ connect, clock, log }) : await orAdvice(connect);
+  const bus = config.startAlone
+    ? await LateBus.open({ connect, openMeanwhile, clock, log })
+    : await orAdvice(connect);
   return {
     nodeName,
     ...(nodeUrl === undefined ? {} : { nodeUrl }),

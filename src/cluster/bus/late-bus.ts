@@ -1,6 +1,6 @@
 /**
- * The bus of a node that started while no server could be reached: until one can it is alone, on a bus in memory. Then it goes
- * over. To those who use the bus that looks as if it had been lost with its store and come back, which they live with anyway.
+ * The bus of a node that started while no server could be reached: until one can it is alone, on a bus in memory, or with the other workers of its
+ * machine. Then it goes over. To those who use the bus that looks as if it had been lost with its store and come back, which they live with anyway.
  */
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
@@ -24,6 +24,8 @@ import { TableView } from "./table-view.ts";
 export interface LateBusOptions {
   /** Rejects with `bus_lost` or `bus_timeout` while no server can be reached. */
   readonly connect: () => Promise<Bus>;
+  /** Opens the bus until then; default: one in memory, for this node alone. */
+  readonly openMeanwhile?: (() => Bus) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -54,10 +56,10 @@ export class LateBus implements Bus {
   #closing: Promise<void> | null = null;
 
   private constructor(options: LateBusOptions) {
-    const { clock, log } = options;
+    const { clock, log, openMeanwhile } = options;
     this.#options = options;
     this.#listeners = new BusListeners(log);
-    this.#bus = new MemoryHub({ clock, log }).open();
+    this.#bus = openMeanwhile?.() ?? new MemoryHub({ clock, log }).open();
     const link = {
       bus: () => this.#bus,
       keep: (open: Kept["open"]) => this.#keep(open),

@@ -75,6 +75,15 @@ export function serveBus({ bus, stream, onStuck }: ProcessHubOptions): BusHandle
     }
   };
 
+  /** What can't be sent is lost, as it may be on any bus: whoever has to know of it numbers its messages. */
+  const publish = (subject: string, bytes: Uint8Array): void => {
+    try {
+      bus.publish(subject, bytes);
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError)) throw thrown;
+    }
+  };
+
   const take = (message: ToHub): void => {
     switch (message.kind) {
       case "call": {
@@ -90,8 +99,7 @@ export function serveBus({ bus, stream, onStuck }: ProcessHubOptions): BusHandle
         return;
       }
       case "publish":
-        // What the child would be told it knows already: it has seen the loss, or counts what waits itself.
-        if (bus.state === "up") bus.publish(message.subject, message.bytes);
+        publish(message.subject, message.bytes);
         return;
       case "answer": {
         const { question, reply } = message;

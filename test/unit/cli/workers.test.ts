@@ -59,6 +59,7 @@ function setUp() {
     start: () => ({
       type: "start",
       worker: 1,
+      nodeName: "worker-1",
       config,
       upstream: { baseUrl: "http://127.0.0.1:1", key: "", passesFaults: false },
     }),

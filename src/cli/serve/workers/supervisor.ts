@@ -21,7 +21,6 @@ import { findFreePort } from "../port-check.ts";
 import { checkPorts, type Started } from "../start.ts";
 import { chooseUpstream, type OpenUpstream, openUpstream } from "../upstream.ts";
 import { mergeExpositions } from "./merge-metrics.ts";
-import { nodeNameOf as workerNodeName } from "./worker.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
 import { WorkerProcess } from "./worker-process.ts";
 import { checkShares, shareOf } from "./worker-share.ts";
@@ -150,21 +149,26 @@ class Supervisor {
       fork: () => forkWithPipe<ToWorker, FromWorker>(["serve", "--worker"], { env: { ...env } }),
       start: () => this.#startOf(worker),
       serveBus: (pipe, onStuck) => hub.serve(pipe, onStuck),
-      onEnd: () => hub.nodeEnded(workerNodeName(worker)),
+      onEnd: () => hub.nodeEnded(this.#nodeNameOf(worker)),
     });
   }
 
   #startOf(worker: number): WorkerStart {
     const { config, count } = this.#options;
-    const { port, nodeName, upstream } = this.#shared;
-    const share = shareOf(config, { worker, count, port });
+    const { port, upstream } = this.#shared;
     const { baseUrl, key, service } = upstream;
     return {
       type: "start",
       worker,
-      config: nodeName === null ? share : { ...share, nodeName: `${nodeName.slice(0, 61)}-${worker}` },
+      nodeName: this.#nodeNameOf(worker),
+      config: shareOf(config, { worker, count, port }),
       upstream: { baseUrl, key, passesFaults: service !== undefined },
     };
+  }
+
+  #nodeNameOf(worker: number): string {
+    const { nodeName } = this.#shared;
+    return `${nodeName === null ? "worker" : nodeName.slice(0, 61)}-${worker}`;
   }
 
   async #startOperations(port: number): Promise<void> {

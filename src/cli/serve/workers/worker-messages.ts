@@ -9,6 +9,8 @@ export interface WorkerStart {
   readonly type: "start";
   /** 1 is the first. */
   readonly worker: number;
+  /** Its name among the nodes of the machine, or of the cluster. */
+  readonly nodeName: string;
   /** This worker's own share of it. */
   readonly config: Config;
   /** Of the one speech service that all workers have. */

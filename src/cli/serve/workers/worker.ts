@@ -58,19 +58,18 @@ async function startGatewayOf(
 
 /** One node of the machine's own, or of a cluster of machines. No address leads to one worker. */
 async function placeOf(
-  { worker, config }: WorkerStart,
+  { nodeName, config }: WorkerStart,
   { io, log }: { readonly io: Io; readonly log: Logger },
 ): Promise<ClusterPlace> {
   const { clock } = io;
-  const cluster = await openCluster({ config, log, clock });
-  if (cluster !== undefined) return { ...cluster, nodeUrl: "" };
-  const connect = (): Promise<Bus> =>
-    Promise.resolve(new ProcessBus({ stream: new Socket({ fd: CHILD_PIPE }), clock, log }));
-  return { nodeName: nodeNameOf(worker), nodeUrl: "", connect };
-}
-
-export function nodeNameOf(worker: number): string {
-  return `worker-${worker}`;
+  const openBus = (): Bus => new ProcessBus({ stream: new Socket({ fd: CHILD_PIPE }), clock, log });
+  const cluster = await openCluster({
+    config: { ...config, nodeName },
+    log,
+    clock,
+    openMeanwhile: openBus,
+  });
+  return { nodeName, connect: () => Promise.resolve(openBus()), ...cluster, nodeUrl: "" };
 }
 
 /** What the parent asks for, and its end. */
@@ -133,6 +132,8 @@ class Orders {
 
   #settle(): void {
     if (this.#gateway === null) return;
-    this.#settling ??= this.#gateway.settle().then(() => this.#send({ type: "settled" }));
+    this.#settling ??= this.#gateway.settle();
+    // Said again to a parent that asks when a signal has asked before.
+    void this.#settling.then(() => this.#send({ type: "settled" }));
   }
 }
