@@ -147,7 +147,8 @@ export class Cluster {
       if (cluster !== null) cluster.#isReplaced = true;
     };
     const facts = { url: "", load: 0, isDraining: false, buddy: null };
-    const nodes = await NodeRegistry.join(bus, { name, facts, clock, log, onReplaced });
+    const load = (): number => (cluster === null ? 0 : cluster.#placement.load);
+    const nodes = await NodeRegistry.join(bus, { name, facts, load, clock, log, onReplaced });
     const opened: { close(): void }[] = [];
     const open = async <Part extends { close(): void }>(opening: Promise<Part>): Promise<Part> => {
       const part = await opening;

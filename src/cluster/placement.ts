@@ -3,10 +3,11 @@
  * goes to the better of two that are drawn: with more candidates, nodes that hear of one another late would all choose the same one.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
+import type { NodeFacts } from "./bus/heartbeat.ts";
 import type { NodeRegistry, NodeView } from "./bus/node-registry.ts";
 
 export interface PlacementOptions {
-  readonly nodes: Pick<NodeRegistry, "incarnation" | "nodes" | "update">;
+  readonly nodes: Pick<NodeRegistry, "incarnation" | "nodes">;
   readonly clock: Clock;
   /** Sessions of this node. */
   readonly sessions: () => number;
@@ -25,21 +26,30 @@ const MARGIN = 0.05;
 const MEASURE_MS = 500;
 /** How much of each measurement counts: a session that is sent ahead gets many frames at once. */
 const SMOOTHING = 0.2;
-/** So long a session that was sent to a node may be missing in what that says of itself, and others are sent after the first. */
+/** So long others are sent after the first who came for a session. */
 const PLACED_MS = 1000;
 const MAX_PLACED = 10_000;
+/** So long a session takes until it is open at the node that it was sent to. */
+const OPENING_MS = 200;
 
 interface Placed {
   readonly incarnation: string;
   readonly atMs: number;
 }
 
+interface Sent {
+  /** Of the last heartbeat. */
+  facts: NodeFacts;
+  /** When sessions were sent that this does not count. */
+  timesMs: number[];
+}
+
 export class Placement {
   readonly #options: PlacementOptions;
   /** Sessions that were sent to other nodes and may not be found there yet, the oldest first. */
   readonly #placed = new Map<string, Placed>();
-  /** How many of them, by process. */
-  readonly #sent = new Map<string, number>();
+  /** What was sent to each process and is not in its heartbeats. */
+  readonly #sent = new Map<string, Sent>();
   #framesPerSecond = 0;
   #framesBefore: number;
   #isDraining = false;
@@ -68,13 +78,15 @@ export class Placement {
     this.#forgetOld(nowMs);
     const before = this.#placed.get(sessionId);
     if (before !== undefined) return before.incarnation;
-    const best = mayOpen ? this.#best() : null;
+    const best = mayOpen ? this.#best(nowMs) : null;
     if (best === null) return null;
     if (!this.#isDraining && best.load + MARGIN >= this.load) return null;
-    const { incarnation } = best;
+    const { incarnation, facts } = best.node;
     if (this.#placed.size >= MAX_PLACED) return null;
     this.#placed.set(sessionId, { incarnation, atMs: nowMs });
-    this.#sent.set(incarnation, (this.#sent.get(incarnation) ?? 0) + 1);
+    const sent = this.#sent.get(incarnation) ?? { facts, timesMs: [] };
+    this.#sent.set(incarnation, sent);
+    sent.timesMs.push(nowMs);
     return incarnation;
   }
 
@@ -87,16 +99,13 @@ export class Placement {
     this.#timer.cancel();
   }
 
-  #best(): { readonly incarnation: string; readonly load: number } | null {
+  #best(nowMs: number): { readonly node: NodeView; readonly load: number } | null {
     const { nodes } = this.#options;
     const others = nodes.nodes.filter(
       (node) => takesSessions(node) && node.incarnation !== nodes.incarnation,
     );
     const drawn = [this.#draw(others), this.#draw(others)].filter((node) => node !== undefined);
-    const loads = drawn.map(({ incarnation, facts }) => ({
-      incarnation,
-      load: facts.load + this.#unheard(incarnation),
-    }));
+    const loads = drawn.map((node) => ({ node, load: node.facts.load + this.#unheard(node, nowMs) }));
     return loads.sort((one, other) => one.load - other.load)[0] ?? null;
   }
 
@@ -107,17 +116,20 @@ export class Placement {
   }
 
   /** The load of what was sent there and is not in its heartbeats yet. */
-  #unheard(incarnation: string): number {
-    return (this.#sent.get(incarnation) ?? 0) / SESSIONS_OF_A_FULL_NODE;
+  #unheard({ incarnation, facts }: NodeView, nowMs: number): number {
+    const sent = this.#sent.get(incarnation);
+    if (sent === undefined) return 0;
+    if (sent.facts !== facts) {
+      sent.facts = facts;
+      sent.timesMs = sent.timesMs.filter((timeMs) => nowMs - timeMs < OPENING_MS);
+    }
+    return sent.timesMs.length / SESSIONS_OF_A_FULL_NODE;
   }
 
   #forgetOld(nowMs: number): void {
-    for (const [sessionId, { incarnation, atMs }] of this.#placed) {
+    for (const [sessionId, { atMs }] of this.#placed) {
       if (nowMs - atMs < PLACED_MS) return;
       this.#placed.delete(sessionId);
-      const left = (this.#sent.get(incarnation) ?? 0) - 1;
-      if (left > 0) this.#sent.set(incarnation, left);
-      else this.#sent.delete(incarnation);
     }
   }
 
@@ -129,7 +141,10 @@ export class Placement {
       const perSecond = ((framesNow - this.#framesBefore) * 1000) / MEASURE_MS;
       this.#framesBefore = framesNow;
       this.#framesPerSecond += (perSecond - this.#framesPerSecond) * SMOOTHING;
-      nodes.update({ load: this.load });
+      const present = new Set(nodes.nodes.map(({ incarnation }) => incarnation));
+      for (const incarnation of this.#sent.keys()) {
+        if (!present.has(incarnation)) this.#sent.delete(incarnation);
+      }
     });
   }
 }

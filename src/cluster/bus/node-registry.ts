@@ -34,6 +34,8 @@ export interface NodeOptions {
   /** 1 to 64 letters, digits, `_` and `-`; unlike every other node's. */
   readonly name: string;
   readonly facts: NodeFacts;
+  /** As it is at each heartbeat; default: that of `facts`. */
+  readonly load?: () => number;
   /** Another node holds the name now, as after a long partition: this one has to stop. */
   readonly onReplaced: () => void;
   readonly clock?: Clock;
@@ -76,6 +78,7 @@ export class NodeRegistry {
   readonly #listeners = new Set<{ listener: (node: NodeView) => void }>();
   readonly #handles: BusHandle[] = [];
   readonly #timers = new Map<string, Timer>();
+  readonly #load: () => number;
   #facts: NodeFacts;
   #lease: Entry | undefined;
   /** The renewal under way: a store that hangs answers late, so there is one at a time. */
@@ -94,6 +97,7 @@ export class NodeRegistry {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
     this.#facts = options.facts;
+    this.#load = options.load ?? (() => this.#facts.load);
     this.#onReplaced = options.onReplaced;
     this.#lookedAtMs = this.#clock.nowMs();
     this.#upAtMs = this.#lookedAtMs;
@@ -232,8 +236,9 @@ export class NodeRegistry {
 
   #sendHeartbeat(isLeaving: boolean): void {
     const { name, incarnation } = this;
+    const facts = { ...this.#facts, load: this.#load() };
     try {
-      this.#bus.publish(HEARTBEATS, encodeHeartbeat({ name, incarnation, facts: this.#facts, isLeaving }));
+      this.#bus.publish(HEARTBEATS, encodeHeartbeat({ name, incarnation, facts, isLeaving }));
     } catch (error) {
       this.#log.debug({ err: error, node: name }, "No heartbeat was sent");
     }
