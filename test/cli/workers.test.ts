@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
-import { freePort } from "../helpers/free-port.ts";
+import { freePort, freePortPair } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
 import { LiveClient, SLOW } from "./live-client.ts";
 import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
@@ -188,7 +188,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("a call is announced at any worker, and its answer names that worker's AudioSocket port", async () => {
-      const port = await freePort();
+      const port = await freePortPair();
       const { program, url } = await serveTwo("--audiosocket-port", `${port}`);
       await using _ = program;
       const answers = await Promise.all(

@@ -131,7 +131,8 @@ describe("sessions that all arrive at one of three gateways", () => {
     gateway.counters.sessionsOpened - gateway.counters.sessionsClosed;
 
   it("are spread, none goes to one that drains, and listeners find them from everywhere", async () => {
-    await using nodes = await startNodes(upstream.url, {}, { count: 3 });
+    // It drains for so long at least.
+    await using nodes = await startNodes(upstream.url, { drainDelayMs: 5000 }, { count: 3 });
     const heard = await heartbeatsOf(nodes.hub);
     await until("the nodes know one another", () => heard.size === 3);
     const clients = await open(nodes.one, 0, 300);
@@ -145,18 +146,12 @@ describe("sessions that all arrive at one of three gateways", () => {
     await listener.next("utterance.done");
     const [, , three] = nodes.nodes;
     if (three === undefined) throw new Error("No third node");
-    await using speaker = await TestClient.connect(three.gateway, "/live/goes-on?lead_ms=100");
-    await speaker.next("hello");
-    speaker.send({ type: "speak", text: "One two three four five six seven. ".repeat(40), voice_id: "v" });
-    await speaker.next("utterance.started");
-    await speaker.until(() => speaker.frames.length > 0);
     const draining = three.gateway.drain();
     await until("it is known", () => heard.get(three.name)?.facts.isDraining === true);
     const before = three.gateway.counters.sessionsOpened;
     clients.push(...(await open(nodes.one, 300, 100)));
     expect(three.gateway.counters.sessionsOpened).toBe(before);
-    expect(speaker.closed).toBeNull();
-    for (const client of [...clients, speaker]) client.socket.terminate();
+    for (const client of clients) client.socket.terminate();
     await draining;
   }, 60_000);
 });

@@ -7,14 +7,6 @@ export const DEPLOY = new URL("../../examples/deploy/", import.meta.url);
 export const pathOf = (file: string): string => new URL(file, DEPLOY).pathname;
 export const textOf = (file: string): string => readFileSync(new URL(file, DEPLOY), "utf8");
 
-/** Settings that the files name and the gateway does not have yet. To be emptied when it has them. */
-const COMING: readonly string[] = [
-  "VOICEWIRE_CLUSTER",
-  "VOICEWIRE_NODE_NAME",
-  "VOICEWIRE_NODE_URL",
-  "VOICEWIRE_WORKERS",
-];
-
 /** Variables of ours that are no setting. */
 const OTHERS: readonly string[] = ["VOICEWIRE_CONFIG", "VOICEWIRE_DEBUG"];
 
@@ -22,7 +14,7 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** Names of ours in an environment that no gateway reads. */
 export function unknownSettings(environment: Environment): readonly string[] {
-  const known = new Set([...SETTINGS.map(({ env }) => env), ...COMING, ...OTHERS]);
+  const known = new Set([...SETTINGS.map(({ env }) => env), ...OTHERS]);
   return Object.keys(environment).filter((name) => name.startsWith("VOICEWIRE_") && !known.has(name));
 }
 
