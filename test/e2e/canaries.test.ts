@@ -190,6 +190,8 @@ async function untilNobodySpeaks(served: Served, key: string): Promise<void> {
 }
 
 async function takeSnapshots({ program }: Served, folder: string): Promise<void> {
+  // What sockets have read last is let go of with their next message, or when they have been idle for a while.
+  await new Promise((resolve) => setTimeout(resolve, 5000));
   program.child.kill("SIGUSR2");
   let size = -1;
   await program.until(() => {
