@@ -24,7 +24,10 @@ interface Run {
 }
 
 runBench(async (bench) => {
-  const seconds = bench.pick({ utterance: 10, settle: 5, window: 20 }, { utterance: 2, settle: 2, window: 2 });
+  const seconds = bench.pick(
+    { utterance: 10, settle: 5, window: 20 },
+    { utterance: 2, settle: 2, window: 2 },
+  );
   const forms: readonly Form[] = [
     { sessions: bench.pick(300, 10), listeners: 1, target: 2 },
     { sessions: bench.pick(10, 2), listeners: 100, target: 1.05 },
@@ -51,7 +54,8 @@ interface Plan {
 async function compare(bench: Bench, plan: Plan): Promise<void> {
   const runs: { near: Run[]; far: Run[] } = { near: [], far: [] };
   for (let round = 0; round < bench.options.rounds; round += 1) {
-    for (const where of ["near", "far"] as const) runs[where].push(await measure(bench, { ...plan, where, round }));
+    for (const where of ["near", "far"] as const)
+      runs[where].push(await measure(bench, { ...plan, where, round }));
   }
   const [near, far] = [median(runs.near.map(({ us }) => us)), median(runs.far.map(({ us }) => us))];
   const { listeners, sessions, target } = plan.form;

@@ -35,10 +35,11 @@ export function sentTicksOf({
   output,
   playheadTicks,
 }: Pick<SessionParts, "output" | "playheadTicks">): number {
-  const { hasRealtime, minLeadMs } = output.demand;
+  const { hasRealtime, minLeadMs, maxFrameMs } = output.demand;
   const { sentTicks } = output;
+  // A frame that begins inside the lead is sent whole.
   return hasRealtime && Number.isFinite(minLeadMs)
-    ? Math.min(sentTicks, playheadTicks + minLeadMs * TICKS_PER_MS)
+    ? Math.min(sentTicks, playheadTicks + (minLeadMs + maxFrameMs) * TICKS_PER_MS)
     : sentTicks;
 }
 

@@ -6,8 +6,9 @@ import { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import { answer, heardOf, lettersOf, read, textOf, VOICE } from "../spelling.ts";
 
-const QUERY = "format=ulaw_8000&lead_ms=200";
-const FRAME_MS = 20;
+/** A frame is a letter long: of each letter all is heard, or nothing. */
+const FRAME_MS = 50;
+const QUERY = `format=ulaw_8000&lead_ms=200&frame_ms=${FRAME_MS}`;
 const FORMER_EPOCH = "former";
 
 type Rig = ReturnType<typeof createRig>;
@@ -26,7 +27,7 @@ function pass({ clock, requests }: Rig, ms: number, answered = new Set<unknown>(
 
 /** The letters that were heard, and the end of the audio, ms. */
 function heardBy(listener: MemoryListener): { readonly letters: string; readonly endMs: number } {
-  const letters = heardOf(listener)
+  const letters = heardOf(listener, "ulaw_8000", FRAME_MS)
     .map(({ audio }) => read(audio))
     .join("");
   const start = listener.eventsOf("hello")[0]?.audio?.start_ms ?? 0;
@@ -65,7 +66,7 @@ describe("speech that goes on at another node", () => {
           const here = createRig();
           const { listener, send, session, participant } = here.join(QUERY);
           for (const words of texts) send({ type: "speak", text: words.join(" "), voice_id: VOICE });
-          pass(here, stop * FRAME_MS);
+          pass(here, stop * 20);
           const { letters, endMs } = heardBy(listener);
           const there = goOn(session.save());
           const place = hasPlace ? `&at_ms=${endMs}` : "";
@@ -80,7 +81,7 @@ describe("speech that goes on at another node", () => {
           expect(before + ends.length).toBe(texts.length);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 200 },
     );
   });
 
@@ -108,10 +109,7 @@ describe("speech that goes on at another node", () => {
     const joining = parseSettings(new URLSearchParams(QUERY), { leadMs: 200, maxLeadMs: 10_000 });
     const session = here.sessions.open("s");
     const ann = session.join(listener, { ...joining, holder: "ann" });
-    const from = { session, participant: ann };
-    const { send } = here.join(QUERY);
-    void from;
-    void send;
+    here.join(QUERY);
     const saved = session.save();
     expect(saved.connections.map(({ holder }) => holder)).toEqual(["ann", ""]);
     const there = goOn(saved);
@@ -165,7 +163,7 @@ describe("speech that goes on at another node", () => {
     const replacements = [{ from: "NASA", to: "the space agency" }];
     send({ type: "speak", text, voice_id: VOICE, utterance_id: "u", replacements });
     // Inside "agency".
-    pass(here, 900);
+    pass(here, 700);
     const { endMs } = heardBy(listener);
     const there = goOn(session.save());
     const again = there.join(`${QUERY}&resume=${participant.resumeToken}&at_ms=${endMs}`);
