@@ -19,13 +19,14 @@ const TARGET_RATIO = 1.1;
 
 runBench(async (bench) => {
   const size = {
+    /** Of each worker: with fewer sessions a frame costs more in any process. */
     sessions: bench.pick(600, 40),
     utteranceSeconds: bench.pick(10, 2),
     settleSeconds: bench.pick(5, 1),
     windowSeconds: bench.pick(20, 2),
   };
   bench.method(
-    `${size.sessions} sessions with timestamps and the default events, each with one listener (ulaw_8000, 20 ms, lead ${LEAD_MS} ms),`,
+    `${size.sessions} sessions for each worker, with timestamps and the default events, each with one listener (ulaw_8000, 20 ms, lead ${LEAD_MS} ms),`,
     `utterances of ${size.utteranceSeconds} s back to back, begun over ${size.utteranceSeconds} s; CPU (user + system, all threads, /proc) of the program and`,
     `its workers over ${size.windowSeconds} s, divided by the frames that the load client received; fresh processes for each run,`,
     `${bench.options.rounds} runs each, interleaved, medians. The kernel spreads the connections, so each is at its session's worker.`,
@@ -66,7 +67,7 @@ async function measure(bench: Bench, workers: number, size: Size): Promise<Windo
   const { failed } = await load.ask("open", {
     group: "sessions",
     port: program.port,
-    count: size.sessions,
+    count: size.sessions * workers,
     path: `/live/c1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`,
     rampMs: size.utteranceSeconds * 1000,
     messages: Array.from({ length: utterances }, () => message),
@@ -79,7 +80,7 @@ async function measure(bench: Bench, workers: number, size: Size): Promise<Windo
     seconds: size.windowSeconds,
     otherPid: upstream.pid,
   });
-  const expected = size.sessions * 50 * window.seconds;
+  const expected = size.sessions * workers * 50 * window.seconds;
   bench.note(
     `C1 workers ${workers}: ${usPerFrame(window).toFixed(2)} us/frame, ${window.frames} frames ` +
       `(${((100 * window.frames) / expected).toFixed(1)}% of ${Math.round(expected)}); ${coresNote(window)}; ` +

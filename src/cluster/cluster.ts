@@ -510,7 +510,7 @@ function handOverSubject(incarnation: string): string {
 }
 
 function encodeHandOver(from: string, session: SessionUpdate): Uint8Array {
-  return encodeReplica({ from, seq: 0, sessions: [session], ended: [], sent: [] });
+  return encodeReplica({ from, seq: 0, sessions: [session], ended: [], places: [], sent: [] });
 }
 
 /** Epochs are microseconds since 1970. */

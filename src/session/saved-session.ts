@@ -34,6 +34,9 @@ export interface SavedUtterance {
   readonly marks: readonly string[];
 }
 
+/** Of an utterance whose audio is being sent: what changes while nothing else does. */
+export type SavedPlaces = Pick<SavedUtterance, "id" | "startMs" | "heard">;
+
 /** Who was sent audio up to `ms` has heard the client's text up to `end`. */
 export interface HeardPlace {
   readonly end: number;

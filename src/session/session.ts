@@ -28,9 +28,9 @@ import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
-import type { SavedSession } from "./saved-session.ts";
+import type { SavedPlaces, SavedSession } from "./saved-session.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
-import { saveSession, sentTicksOf } from "./takeover/save-session.ts";
+import { savePlaces, saveSession, sentTicksOf } from "./takeover/save-session.ts";
 import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
@@ -287,6 +287,12 @@ export class Session {
       participants: this.#participants,
       playheadTicks: this.#clock.playheadTicks,
     });
+  }
+
+  /** Of that, what changes as its audio is sent. */
+  savePlaces(): SavedPlaces[] {
+    const { playheadTicks } = this.#clock;
+    return savePlaces({ queue: this.queue, output: this.#output, playheadTicks });
   }
 
   /** End of the audio that is made, ms on the timeline. */

@@ -11,7 +11,7 @@ import { Replicas } from "../../src/cluster/takeover/replicas.ts";
 import { type KeptSession, Replicator, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { SavedSession, SavedUtterance } from "../../src/session/saved-session.ts";
+import type { SavedPlaces, SavedSession, SavedUtterance } from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const settle = async (): Promise<void> => {
@@ -44,6 +44,9 @@ class TestSession implements KeptSession {
     { token: "t", listenerId: "l1", holder: "", openIds: [], currentId: null },
   ];
   constructor(readonly id: string) {}
+  savePlaces(): SavedPlaces[] {
+    return this.utterances.map(({ id, startMs, heard }) => ({ id, startMs, heard }));
+  }
   save(): SavedSession {
     return { sentMs: this.deliveredMs, utterances: this.utterances, connections: this.connections };
   }
@@ -100,13 +103,43 @@ describe("the buddy", () => {
     const { sessions, replicator, replicas, messages } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
+    const heard = [
+      { end: 0, ms: 0 },
+      { end: 4, ms: 1400 },
+      { end: 9, ms: 1900 },
+    ];
+    session.utterances = [{ ...utteranceOf("u1", "word word"), startMs: 0, heard }];
     replicator.changed(session);
     await settle();
     session.deliveredMs = 1500;
     replicator.sent(session);
     await settle();
-    expect(messages.at(-1)).toBeLessThan(100);
+    expect(messages.at(-1)).toBeLessThan(110);
+    // Inside the next word nothing is told.
+    session.deliveredMs = 1600;
+    replicator.sent(session);
+    await settle();
     expect(replicas.take("s")?.saved.sentMs).toBe(1500);
+  });
+
+  it("is told where the speech is that is sent, and nothing else of it, before that is sent", async () => {
+    const { sessions, replicator, replicas, messages } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "word ".repeat(2000))];
+    replicator.changed(session);
+    await settle();
+    const heard = [
+      { end: 0, ms: 0 },
+      { end: 4, ms: 300 },
+    ];
+    session.utterances = session.utterances.map((own) => ({ ...own, startMs: 0, heard }));
+    session.madeMs = 600;
+    session.deliveredMs = 300;
+    replicator.sent(session);
+    await settle();
+    expect(messages.at(-1)).toBeLessThan(250);
+    expect(replicas.take("s")).toEqual({ epoch: "e1", saved: session.save() });
   });
 
   it("that missed a message asks for all again", async () => {
@@ -117,7 +150,7 @@ describe("the buddy", () => {
     replicator.changed(session);
     await settle();
     // As if one had been lost on the way.
-    const lost = { from: "one", seq: 7, sessions: [], ended: [], sent: [] };
+    const lost = { from: "one", seq: 7, sessions: [], ended: [], places: [], sent: [] };
     buses.owner.publish(replicaSubject("two"), encodeReplica(lost));
     await settle();
     session.utterances = [utteranceOf("u1", "Hello there")];
@@ -190,6 +223,7 @@ describe("what is told", () => {
             },
           ],
           ended: ["x"],
+          places: [[1, [{ id: "u0", startMs: 20, heard: [{ end: 0, ms: 0 }] }]]] as const,
           sent: [[1, 40]] as const,
         };
         expect(decodeReplica(encodeReplica(message))).toEqual(message);

@@ -1,7 +1,7 @@
 /** What a node tells its buddy of its sessions, so that the buddy can go on with them: only what has changed. JSON; pure. */
 import { z } from "zod";
 import { parseCommand } from "../../protocol/commands.ts";
-import type { SavedConnection, SavedUtterance } from "../../session/saved-session.ts";
+import type { SavedConnection, SavedPlaces, SavedUtterance } from "../../session/saved-session.ts";
 
 export interface ReplicaMessage {
   /** The process whose sessions these are. */
@@ -11,6 +11,8 @@ export interface ReplicaMessage {
   readonly sessions: readonly SessionUpdate[];
   /** Sessions that have ended. */
   readonly ended: readonly string[];
+  /** Of a session, by its number: where the speech is that is being sent. */
+  readonly places: readonly (readonly [number, readonly SavedPlaces[]])[];
   /** Pairs: number of a session, end of the audio that its listeners were sent, ms. */
   readonly sent: readonly (readonly [number, number])[];
 }
@@ -55,8 +57,14 @@ const maxPlaces = z
   .transform((value) => value ?? Number.POSITIVE_INFINITY);
 const subject = z.object({ id: z.string(), maxPlaces });
 
-const utterance = z.object({
+const places = {
   id: z.string(),
+  startMs: ms.nullable(),
+  heard: z.array(z.object({ end: count, ms })),
+};
+
+const utterance = z.object({
+  ...places,
   command: command.exactOptional(),
   from: count,
   text: z.string(),
@@ -64,9 +72,7 @@ const utterance = z.object({
   isEnded: z.boolean(),
   subject: subject.nullable(),
   holder: z.string(),
-  startMs: ms.nullable(),
   heardMs: ms,
-  heard: z.array(z.object({ end: count, ms })),
   marks: z.array(z.string()),
 });
 
@@ -92,6 +98,7 @@ const message = z.object({
     }),
   ),
   ended: z.array(z.string()),
+  places: z.array(z.tuple([count, z.array(z.object(places))])),
   sent: z.array(z.tuple([count, ms])),
 });
 

@@ -1,6 +1,11 @@
 /** The buddy's side of a takeover: what other nodes have told this one of their sessions. */
 import type { Logger } from "../../kit/log.ts";
-import type { SavedConnection, SavedSession, SavedUtterance } from "../../session/saved-session.ts";
+import type {
+  SavedConnection,
+  SavedPlaces,
+  SavedSession,
+  SavedUtterance,
+} from "../../session/saved-session.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import {
   decodeReplica,
@@ -29,7 +34,7 @@ interface KeptReplica {
   readonly number: number;
   readonly epoch: string;
   sentMs: number;
-  readonly utterances: readonly SavedUtterance[];
+  utterances: readonly SavedUtterance[];
   readonly connections: readonly SavedConnection[];
   readonly chars: number;
 }
@@ -137,8 +142,13 @@ export class Replicas {
       this.#askAgain(message.from);
       return;
     }
+    const find = (number: number): KeptReplica | undefined => owner.sessions.get(owner.ids.get(number) ?? "");
+    for (const [number, places] of message.places) {
+      const kept = find(number);
+      if (kept !== undefined) kept.utterances = kept.utterances.map((own) => placed(own, places));
+    }
     for (const [number, sentMs] of message.sent) {
-      const kept = owner.sessions.get(owner.ids.get(number) ?? "");
+      const kept = find(number);
       if (kept !== undefined) kept.sentMs = sentMs;
     }
   }
@@ -198,6 +208,11 @@ export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly i
   const utterances = session.utterances.flatMap((update) => merge(undefined, update) ?? []);
   if (utterances.length < session.utterances.length) return undefined;
   return { id, epoch, saved: { sentMs, utterances, connections } };
+}
+
+function placed(own: SavedUtterance, places: readonly SavedPlaces[]): SavedUtterance {
+  const now = places.find(({ id }) => id === own.id);
+  return now === undefined ? own : { ...own, ...now };
 }
 
 function merge(before: SavedUtterance | undefined, change: UtteranceUpdate): SavedUtterance | undefined {

@@ -6,7 +6,7 @@
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import type { SavedSession, SavedUtterance } from "../../session/saved-session.ts";
+import type { SavedPlaces, SavedSession, SavedUtterance } from "../../session/saved-session.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import { encodeReplica, type SessionUpdate, type UtteranceUpdate } from "./replica-format.ts";
 
@@ -20,6 +20,8 @@ export interface KeptSession {
   /** End of the audio that is made, ms. */
   readonly madeMs: number;
   save(): SavedSession;
+  /** Of that, what changes as its audio is sent. */
+  savePlaces(): SavedPlaces[];
 }
 
 export interface ReplicatorOptions {
@@ -34,7 +36,10 @@ export interface ReplicatorOptions {
 /** What the buddy knows of a session. */
 interface Told {
   readonly number: number;
-  readonly madeMs: number;
+  /** End of the audio whose places it knows. */
+  madeMs: number;
+  /** Ends of words in it that were not sent yet, rising. */
+  wordEndsMs: readonly number[];
   readonly connections: string;
   /** Length of each utterance's text. */
   readonly texts: ReadonlyMap<string, number>;
@@ -42,6 +47,8 @@ interface Told {
 
 /** A message is closed when it is so long: many more sessions than change in one turn. */
 const MESSAGE_CHARS = 256 * 1024;
+/** The buddy knows the places of so much more audio than was sent, ms: two batches, and a late wake. */
+const TOLD_AHEAD_MS = 250;
 /** The bus was full or lost: all is told again after so long. */
 const RETRY_MS = 1000;
 
@@ -153,15 +160,29 @@ export class Replicator {
     this.#sent.clear();
     this.#ended.clear();
     if (this.#buddy === null || this.#isClosed) return;
-    const places: [number, number][] = [];
+    const places: [number, SavedPlaces[]][] = [];
+    const ends: [number, number][] = [];
     for (const session of sent) {
       const told = this.#told.get(session.id);
-      // With more audio there are more places of which it is known how much is heard there.
-      if (told?.madeMs !== session.madeMs) changed.add(session);
-      else if (!changed.has(session)) places.push([told.number, session.deliveredMs]);
+      if (told === undefined) changed.add(session);
+      if (told === undefined || changed.has(session)) continue;
+      const { deliveredMs, madeMs } = session;
+      const left = told.wordEndsMs.filter((ms) => ms > deliveredMs);
+      // Of audio that is made behind what is known it is told in time.
+      const isMore = told.madeMs < madeMs && deliveredMs + TOLD_AHEAD_MS >= told.madeMs;
+      // Nobody goes on inside a word: how far in it listeners are is told to nobody.
+      if (!isMore && left.length === told.wordEndsMs.length) continue;
+      ends.push([told.number, deliveredMs]);
+      told.wordEndsMs = left;
+      if (!isMore) continue;
+      const now = session.savePlaces();
+      places.push([told.number, now]);
+      told.madeMs = madeMs;
+      told.wordEndsMs = wordEndsBehind(deliveredMs, now);
     }
+    if (changed.size + ended.length + ends.length === 0 && this.#seq > 0) return;
     try {
-      this.#publish({ sessions: this.#updatesOf(changed), ended, sent: places });
+      this.#publish({ sessions: this.#updatesOf(changed), ended, places, sent: ends });
     } catch (thrown) {
       const { code } = toGatewayError(thrown);
       this.#options.log.debug({ code }, "The buddy was not told of sessions: tried again");
@@ -179,7 +200,7 @@ export class Replicator {
       updates.push(update);
       chars += update.utterances.reduce((sum, { text }) => sum + text.length + 500, 500);
       if (chars < MESSAGE_CHARS) continue;
-      this.#publish({ sessions: updates.splice(0), ended: [], sent: [] });
+      this.#publish({ sessions: updates.splice(0), ended: [], places: [], sent: [] });
       chars = 0;
     }
     return updates;
@@ -193,7 +214,7 @@ export class Replicator {
     });
   }
 
-  #publish(what: Pick<Parameters<typeof encodeReplica>[0], "sessions" | "ended" | "sent">): void {
+  #publish(what: Pick<Parameters<typeof encodeReplica>[0], "sessions" | "ended" | "places" | "sent">): void {
     if (this.#buddy === null) return;
     const { bus, incarnation } = this.#options;
     const seq = this.#seq;
@@ -210,6 +231,7 @@ export class Replicator {
     this.#told.set(session.id, {
       number,
       madeMs: session.madeMs,
+      wordEndsMs: wordEndsBehind(saved.sentMs, saved.utterances),
       connections,
       texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
     });
@@ -224,6 +246,10 @@ export class Replicator {
       ...(connections === told?.connections ? {} : { connections: saved.connections }),
     };
   }
+}
+
+function wordEndsBehind(sentMs: number, utterances: readonly SavedPlaces[]): number[] {
+  return utterances.flatMap(({ heard }) => heard.map(({ ms }) => ms)).filter((ms) => ms > sentMs);
 }
 
 /** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */

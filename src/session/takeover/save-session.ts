@@ -6,7 +6,13 @@ import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";
-import type { HeardPlace, SavedConnection, SavedSession, SavedUtterance } from "../saved-session.ts";
+import type {
+  HeardPlace,
+  SavedConnection,
+  SavedPlaces,
+  SavedSession,
+  SavedUtterance,
+} from "../saved-session.ts";
 
 export interface SessionParts {
   readonly queue: PlaybackQueue;
@@ -30,6 +36,14 @@ export function saveSession(parts: SessionParts): SavedSession {
   };
 }
 
+/** Where the speech is that is being sent. */
+export function savePlaces(parts: Omit<SessionParts, "marks" | "participants">): SavedPlaces[] {
+  const sentTicks = sentTicksOf(parts);
+  return parts.queue.unplayed
+    .filter(({ hasFailed, startTicks }) => !hasFailed && startTicks !== null)
+    .map((utterance) => placesOf(utterance, { ...parts, sentTicks }));
+}
+
 /** Who plays as it is sent has been sent no more than this, whatever others were sent in one go. */
 export function sentTicksOf({
   output,
@@ -47,19 +61,29 @@ function saveUtterance(
   utterance: Utterance,
   { queue, marks, sentTicks }: SessionParts & { readonly sentTicks: number },
 ): SavedUtterance {
-  const { template, startTicks, resumption } = utterance;
+  const { template, resumption } = utterance;
   return {
-    id: utterance.id,
+    ...placesOf(utterance, { queue, sentTicks }),
     command: commandOf(template),
     text: utterance.text,
     half: utterance.input.half,
     isEnded: utterance.input.isEnded,
     subject: utterance.subject ?? null,
     holder: utterance.holder,
-    startMs: startTicks === null ? null : msOfTicks(startTicks),
     heardMs: msOfTicks(resumption?.heardTicks ?? 0),
-    heard: heardPlaces(utterance, { coming: queue.comingOf(utterance), sentTicks }),
     marks: marks.waitingOn(utterance),
+  };
+}
+
+function placesOf(
+  utterance: Utterance,
+  { queue, sentTicks }: Pick<SessionParts, "queue"> & { readonly sentTicks: number },
+): SavedPlaces {
+  const { id, startTicks } = utterance;
+  return {
+    id,
+    startMs: startTicks === null ? null : msOfTicks(startTicks),
+    heard: heardPlaces(utterance, { coming: queue.comingOf(utterance), sentTicks }),
   };
 }
 
