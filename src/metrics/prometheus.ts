@@ -38,7 +38,7 @@ export interface NodeFigures {
   /** State -> how many nodes are in it, as this one sees them. */
   readonly nodes: ReadonlyMap<string, number>;
   readonly isBusUp: boolean;
-  /** Of what was published and has not reached the bus's server. */
+  /** Bytes that were published and have not reached the bus's server. */
   readonly waitingBytes: number;
   /** Sessions of this node; clients from here at other nodes; clients of other nodes here. */
   readonly owned: number;

@@ -209,13 +209,16 @@ describe("the proxy", () => {
     // The refusal closes the connection, at times before all of it was read.
     upload.on("error", () => undefined);
     upload.write("--x");
-    await until("it goes upstream", () => receiving.connections.open === 1);
+    await until("it goes upstream", () => receiving.connections.open > 0);
+    // One that was opened in advance may stand beside it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const { open } = receiving.connections;
     withdraw(id);
     const [answer] = (await once(upload, "response")) as [IncomingMessage];
     expect(answer.statusCode).toBe(403);
     answer.resume();
     expect(answer.headers.connection).toBe("close");
-    await until("the upstream's is over", () => receiving.connections.open === 0);
+    await until("the upstream's is over", () => receiving.connections.open < open);
     upload.destroy();
   });
 });

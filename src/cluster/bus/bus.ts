@@ -80,7 +80,7 @@ export interface Bus {
   /** Longest message, without its subject. */
   readonly maxMessageBytes: number;
   readonly state: BusState;
-  /** Of what was published and has not reached the server, about. */
+  /** Bytes that were published and have not reached the server, about. */
   readonly waitingBytes: number;
   /** Called with each change. What was published while a listener's bus was lost never comes: state is to be asked for again. */
   onState(listener: (state: BusState) => void): BusHandle;

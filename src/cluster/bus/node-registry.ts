@@ -25,7 +25,7 @@ export interface NodeView {
   readonly name: string;
   readonly incarnation: string;
   readonly state: NodeState;
-  /** Of the bus: one with another version is seen, and nothing else is done with it. */
+  /** The version of the bus that it speaks: where that is another one, it is seen, and nothing else is done with it. */
   readonly version: number;
   readonly facts: NodeFacts;
 }

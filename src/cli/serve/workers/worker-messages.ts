@@ -13,7 +13,7 @@ export interface WorkerStart {
   readonly nodeName: string;
   /** This worker's own share of it. */
   readonly config: Config;
-  /** Of the one speech service that all workers have. */
+  /** The one speech service that all workers have. */
   readonly upstream: { readonly baseUrl: BaseUrl; readonly key: string; readonly passesFaults: boolean };
 }
 
