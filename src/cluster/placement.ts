@@ -38,7 +38,7 @@ interface Placed {
 }
 
 interface Sent {
-  /** Of the last heartbeat. */
+  /** What the last heartbeat said. */
   facts: NodeFacts;
   /** When sessions were sent that this does not count. */
   timesMs: number[];

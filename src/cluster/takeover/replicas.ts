@@ -200,7 +200,7 @@ export class Replicas {
   }
 }
 
-/** Of the one session that the message tells all of; undefined: it does not. */
+/** The one session that the message tells all of; undefined: it does not. */
 export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly id: string }) | undefined {
   const [session] = sessions;
   if (session?.connections === undefined) return undefined;

@@ -18,7 +18,7 @@ const MESSAGE_END = Buffer.from("\n\n");
 
 export class CaptionsListener implements PlayerListener {
   readonly #body: ResponseWriter;
-  /** Of the session; `hello` says it. */
+  /** The epoch of the session, as `hello` says it. */
   #epoch = "";
   readonly #clock: Clock;
   #keepAlive: Timer | null = null;

@@ -40,7 +40,7 @@ export function findStoredVoice(context: { readonly store: Store }, id: string):
 }
 
 /**
- * Of the label `language`: what the voice speaks unless told otherwise. Undefined without the label. Older stores have labels
+ * The label `language` says what the voice speaks unless told otherwise. Undefined without the label. Older stores have labels
  * that would be refused today: of an accent that the engine lacks, where the language is spoken without it, or of a language.
  */
 export function labelledLanguage(labels: StoredVoice["labels"]): SpokenLanguage | undefined {

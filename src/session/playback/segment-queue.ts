@@ -91,7 +91,7 @@ export class SegmentQueue {
     this.#taken = [];
   }
 
-  /** Of what waits, only what `restOf` leaves is to be asked for. */
+  /** Asks for no more of what waits than `restOf` leaves of each segment. */
   skip(restOf: (segment: Segment) => Segment | null, nowMs: number): void {
     this.#waiting = this.#waiting.flatMap((segment) => {
       const rest = restOf(segment);
