@@ -214,7 +214,7 @@ export class Cluster {
   }
 
   /** Told of all that another node would need to go on with a session. */
-  get keeper(): Pick<Replicator, "changed" | "sent"> {
+  get keeper(): Pick<Replicator, "changed" | "played" | "sent"> {
     return this.#replicator;
   }
 

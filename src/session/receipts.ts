@@ -3,7 +3,6 @@ import type { Heard } from "../protocol/events.ts";
 import { msOfTicks, TICKS_PER_MS } from "../timing/ticks.ts";
 import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
 import type { Utterance } from "./playback/utterance.ts";
-import { RestartPlaces } from "./restart-places.ts";
 
 /** A character of the spoken text: its end, and when it was over. */
 interface HeardCharacter {
@@ -30,13 +29,12 @@ export interface Cut {
 
 /** `coming`: what has come of its segment that is being rendered; null: nothing more is to come. */
 export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
-  const places = new RestartPlaces(utterance);
   return {
     text: utterance.text,
     characters: utterance.transcript.characters,
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks: utterance.startTicks,
-    placeBefore: (spoken) => places.before(spoken),
+    placeBefore: (spoken) => utterance.restartPlaces.before(spoken),
     heardBeforeTicks: utterance.resumption?.heardTicks ?? 0,
     resumedStart: utterance.resumption?.spokenStart ?? 0,
     untimed: { spoken: utterance.spoken.spoken, places: utterance.transcript.segments, coming },

@@ -3,16 +3,31 @@
  * a word or markup, and not inside what stands for something else in the client's text, so that the rest of that text is
  * spoken as it would have been.
  */
+import type { SpokenText } from "../text/spoken-text.ts";
 import { WordPositions } from "../text/word-positions.ts";
 import type { SegmentSpan } from "./heard-share.ts";
-import type { Utterance } from "./playback/utterance.ts";
+
+/** An utterance, as far as its text goes. */
+export interface SegmentedText {
+  readonly transcript: { readonly segments: readonly SegmentSpan[] };
+  readonly spoken: SpokenText;
+  readonly joints: readonly number[];
+  readonly isExpressive: boolean;
+}
+
+interface KnownWords {
+  readonly spoken: SpokenText;
+  readonly start: number;
+  readonly end: number;
+  readonly words: WordPositions;
+}
 
 export class RestartPlaces {
-  readonly #utterance: Utterance;
-  /** Of the segments that were asked about: words as their events have them. */
-  readonly #words = new Map<SegmentSpan, WordPositions>();
+  readonly #utterance: SegmentedText;
+  /** Of the segment that was asked about last: words as their events have them. */
+  #last: KnownWords | null = null;
 
-  constructor(utterance: Utterance) {
+  constructor(utterance: SegmentedText) {
     this.#utterance = utterance;
   }
 
@@ -25,15 +40,15 @@ export class RestartPlaces {
   }
 
   /** Offsets from the segment's beginning. */
-  wordsOf(place: SegmentSpan): WordPositions {
-    const known = this.#words.get(place);
-    if (known !== undefined) return known;
+  wordsOf({ start, end }: SegmentSpan): WordPositions {
     const { spoken, joints, isExpressive } = this.#utterance;
-    const words = new WordPositions(spoken.spoken.slice(place.start, place.end), {
-      joints: joints.map((at) => at - place.start).filter((at) => at > 0),
+    const last = this.#last;
+    if (last?.spoken === spoken && last.start === start && last.end === end) return last.words;
+    const words = new WordPositions(spoken.spoken.slice(start, end), {
+      joints: joints.map((at) => at - start).filter((at) => at > 0),
       hasDirections: isExpressive,
     });
-    this.#words.set(place, words);
+    this.#last = { spoken, start, end, words };
     return words;
   }
 }

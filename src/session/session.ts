@@ -44,8 +44,10 @@ export interface SessionOptions {
 
 /** Keeps elsewhere what a session has accepted, in case its node dies. */
 export interface SessionKeeper {
-  /** Text, who is there, or what is over. */
+  /** Text, or who is there. */
   changed(session: Session): void;
+  /** An utterance is over. */
+  played(session: Session): void;
   /** Listeners were sent audio. */
   sent(session: Session): void;
 }
@@ -128,7 +130,7 @@ export class Session {
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
-      onPlayed: () => this.changed(),
+      onPlayed: () => keeper?.played(this),
     });
     this.#clock = new PlaybackClock({
       clock: deps.clock,

@@ -59,11 +59,14 @@ interface Pair {
   readonly buses: { readonly owner: MemoryBus; readonly buddy: MemoryBus };
   /** Bytes of each message to the buddy. */
   readonly messages: number[];
+  /** Until all is told that was sent. */
+  readonly tellSent: () => Promise<void>;
 }
 
 async function openPair(maxChars = 1_000_000): Promise<Pair> {
   const hub = new MemoryHub({ clock: systemClock });
   const buses = { owner: hub.open(), buddy: hub.open() };
+  const clock = new FakeClock();
   const sessions: TestSession[] = [];
   const messages: number[] = [];
   await buses.buddy.subscribe(replicaSubject("two"), (bytes) => messages.push(bytes.length));
@@ -71,13 +74,17 @@ async function openPair(maxChars = 1_000_000): Promise<Pair> {
     bus: buses.owner,
     incarnation: "one",
     sessions: () => sessions,
-    clock: systemClock,
+    clock,
     log: silentLog,
   });
   const replicas = await Replicas.open({ bus: buses.buddy, incarnation: "two", maxChars, log: silentLog });
   replicator.choose("two");
   await settle();
-  return { sessions, replicator, replicas, buses, messages };
+  const tellSent = (): Promise<void> => {
+    clock.advance(20);
+    return settle();
+  };
+  return { sessions, replicator, replicas, buses, messages, tellSent };
 }
 
 describe("the buddy", () => {
@@ -100,7 +107,7 @@ describe("the buddy", () => {
   });
 
   it("is told in a few bytes how far listeners were sent audio", async () => {
-    const { sessions, replicator, replicas, messages } = await openPair();
+    const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
     const heard = [
@@ -113,17 +120,45 @@ describe("the buddy", () => {
     await settle();
     session.deliveredMs = 1500;
     replicator.sent(session);
-    await settle();
+    await tellSent();
     expect(messages.at(-1)).toBeLessThan(110);
     // Inside the next word nothing is told.
     session.deliveredMs = 1600;
     replicator.sent(session);
+    await tellSent();
+    expect(replicas.take("s")?.saved.sentMs).toBe(1540);
+  });
+
+  it("is told in one message of the words that many sessions were sent, and of none again when text comes", async () => {
+    const { sessions, replicator, replicas, messages, tellSent } = await openPair();
+    const heard = [
+      { end: 0, ms: 0 },
+      { end: 4, ms: 400 },
+    ];
+    for (let number = 0; number < 50; number += 1) {
+      const session = new TestSession(`s${number}`);
+      session.utterances = [{ ...utteranceOf("u1", "word word"), startMs: 0, heard }];
+      sessions.push(session);
+      replicator.changed(session);
+    }
     await settle();
-    expect(replicas.take("s")?.saved.sentMs).toBe(1500);
+    const before = messages.length;
+    for (const session of sessions) {
+      // Its end is in the second frame from here.
+      session.deliveredMs = 360;
+      replicator.sent(session);
+      await settle();
+    }
+    expect(messages.length).toBe(before);
+    await tellSent();
+    expect(messages.length).toBe(before + 1);
+    for (const session of sessions) replicator.changed(session);
+    await settle();
+    for (const { id } of sessions) expect(replicas.take(id)?.saved.sentMs).toBe(400);
   });
 
   it("is told where the speech is that is sent, and nothing else of it, before that is sent", async () => {
-    const { sessions, replicator, replicas, messages } = await openPair();
+    const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
     session.utterances = [utteranceOf("u1", "word ".repeat(2000))];
@@ -137,9 +172,9 @@ describe("the buddy", () => {
     session.madeMs = 600;
     session.deliveredMs = 300;
     replicator.sent(session);
-    await settle();
+    await tellSent();
     expect(messages.at(-1)).toBeLessThan(250);
-    expect(replicas.take("s")).toEqual({ epoch: "e1", saved: session.save() });
+    expect(replicas.take("s")).toEqual({ epoch: "e1", saved: { ...session.save(), sentMs: 340 } });
   });
 
   it("that missed a message asks for all again", async () => {

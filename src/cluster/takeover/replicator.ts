@@ -1,7 +1,7 @@
 /**
  * The owner's side of a takeover: tells one other node, its buddy, what its sessions have accepted and how far their
- * listeners were sent audio. What changes in one turn of the event loop is told in one message, before that turn's audio has
- * left the machine.
+ * listeners were sent audio. Texts are told at the end of the turn of the event loop in which they came; what was sent is
+ * told in rounds, and each word just before its end is sent.
  */
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
@@ -38,7 +38,9 @@ interface Told {
   readonly number: number;
   /** End of the audio whose places it knows. */
   madeMs: number;
-  /** Ends of words in it that were not sent yet, rising. */
+  /** How far it knows that audio was sent. */
+  sentMs: number;
+  /** Ends of words that were not sent then, rising. */
   wordEndsMs: readonly number[];
   readonly connections: string;
   /** Length of each utterance's text. */
@@ -49,6 +51,10 @@ interface Told {
 const MESSAGE_CHARS = 256 * 1024;
 /** The buddy knows the places of so much more audio than was sent, ms: two batches, and a late wake. */
 const TOLD_AHEAD_MS = 250;
+/** What many sessions were sent in this time is one message, ms. */
+const ROUND_MS = 20;
+/** A word counts as sent so long before its end is, ms: that is told before the frame leaves that ends it. */
+const EARLY_MS = 2 * ROUND_MS;
 /** The bus was full or lost: all is told again after so long. */
 const RETRY_MS = 1000;
 
@@ -67,6 +73,7 @@ export class Replicator {
   #seq = 0;
   #nextNumber = 1;
   #flushing: NodeJS.Immediate | null = null;
+  #round: Timer | null = null;
   #retry: Timer | null = null;
   #handles: BusHandle[] = [];
   #isClosed = false;
@@ -101,16 +108,27 @@ export class Replicator {
     this.#tellAll();
   }
 
+  /** It has accepted something, or others are there. */
   changed(session: KeptSession): void {
     if (this.#buddy === null) return;
     this.#changed.add(session);
     this.#flushSoon();
   }
 
-  sent(session: KeptSession): void {
+  /** An utterance is over. */
+  played(session: KeptSession): void {
     if (this.#buddy === null) return;
+    this.#changed.add(session);
+    this.#flushInRound();
+  }
+
+  /** Called for each frame: most of them end no word. */
+  sent(session: KeptSession): void {
+    if (this.#buddy === null || this.#sent.has(session)) return;
+    const told = this.#told.get(session.id);
+    if (told !== undefined && !hasNews(session, told)) return;
     this.#sent.add(session);
-    this.#flushSoon();
+    this.#flushInRound();
   }
 
   /** All that there is to tell of a session, as of one of which nothing was told. */
@@ -130,6 +148,7 @@ export class Replicator {
     if (!this.#isClosed) this.#flush();
     this.#isClosed = true;
     if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#round?.cancel();
     this.#retry?.cancel();
     for (const handle of this.#handles) handle.close();
   }
@@ -138,6 +157,15 @@ export class Replicator {
     if (this.#flushing !== null || this.#isClosed) return;
     this.#flushing = setImmediate(() => {
       this.#flushing = null;
+      this.#flush();
+    });
+  }
+
+  #flushInRound(): void {
+    if (this.#flushing !== null || this.#round !== null || this.#isClosed) return;
+    const { clock } = this.#options;
+    this.#round = clock.at(clock.nowMs() + ROUND_MS, () => {
+      this.#round = null;
       this.#flush();
     });
   }
@@ -166,19 +194,16 @@ export class Replicator {
       const told = this.#told.get(session.id);
       if (told === undefined) changed.add(session);
       if (told === undefined || changed.has(session)) continue;
-      const { deliveredMs, madeMs } = session;
-      const left = told.wordEndsMs.filter((ms) => ms > deliveredMs);
-      // Of audio that is made behind what is known it is told in time.
-      const isMore = told.madeMs < madeMs && deliveredMs + TOLD_AHEAD_MS >= told.madeMs;
-      // Nobody goes on inside a word: how far in it listeners are is told to nobody.
-      if (!isMore && left.length === told.wordEndsMs.length) continue;
-      ends.push([told.number, deliveredMs]);
-      told.wordEndsMs = left;
-      if (!isMore) continue;
-      const now = session.savePlaces();
-      places.push([told.number, now]);
-      told.madeMs = madeMs;
-      told.wordEndsMs = wordEndsBehind(deliveredMs, now);
+      const sentMs = toldEndOf(session);
+      const isMore = lacksPlaces(session, told, sentMs);
+      const now = isMore ? session.savePlaces() : [];
+      if (isMore) {
+        places.push([told.number, now]);
+        told.madeMs = session.madeMs;
+      }
+      ends.push([told.number, sentMs]);
+      told.sentMs = sentMs;
+      told.wordEndsMs = isMore ? wordEndsBehind(sentMs, now) : told.wordEndsMs.filter((ms) => ms > sentMs);
     }
     if (changed.size + ended.length + ends.length === 0 && this.#seq > 0) return;
     try {
@@ -225,18 +250,19 @@ export class Replicator {
   #updateOf(session: KeptSession): SessionUpdate {
     const saved = session.save();
     const told = this.#told.get(session.id);
+    const sentMs = Math.max(saved.sentMs, told?.sentMs ?? 0);
     const number = told?.number ?? this.#nextNumber++;
     const connections = JSON.stringify(saved.connections);
     const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
     this.#told.set(session.id, {
       number,
       madeMs: session.madeMs,
-      wordEndsMs: wordEndsBehind(saved.sentMs, saved.utterances),
+      sentMs,
+      wordEndsMs: wordEndsBehind(sentMs, saved.utterances),
       connections,
       texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
     });
     const { id, epoch } = session;
-    const { sentMs } = saved;
     return {
       id,
       number,
@@ -246,6 +272,22 @@ export class Replicator {
       ...(connections === told?.connections ? {} : { connections: saved.connections }),
     };
   }
+}
+
+function toldEndOf({ deliveredMs }: KeptSession): number {
+  return deliveredMs + EARLY_MS;
+}
+
+/** Nobody goes on inside a word: how far in it listeners are is told to nobody. */
+function hasNews(session: KeptSession, told: Told): boolean {
+  const [nextMs = Number.POSITIVE_INFINITY] = told.wordEndsMs;
+  const endMs = toldEndOf(session);
+  return nextMs <= endMs || lacksPlaces(session, told, endMs);
+}
+
+/** Of audio that is made behind what is known it is told in time. */
+function lacksPlaces({ madeMs }: KeptSession, told: Told, endMs: number): boolean {
+  return told.madeMs < madeMs && endMs + TOLD_AHEAD_MS >= told.madeMs;
 }
 
 function wordEndsBehind(sentMs: number, utterances: readonly SavedPlaces[]): number[] {

@@ -11,7 +11,6 @@ import type { EventWriter } from "../events/event-writer.ts";
 import { READ_AHEAD_TICKS, ResponseTiming, TIMED_AHEAD_TICKS } from "../events/response-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
 import { remainderOf } from "../remainder.ts";
-import { RestartPlaces } from "../restart-places.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
@@ -238,7 +237,7 @@ export class SegmentPlayer {
     const { segment } = this.attempt;
     return knownEndOf({
       words: this.utterance.transcript.words.filter(({ start }) => start >= segment.start),
-      places: new RestartPlaces(this.utterance),
+      places: this.utterance.restartPlaces,
       hasTextBehind: (spokenEnd) => remainderOf(this.utterance, segment, spokenEnd) !== null,
       writeTicks: this.#writeTicks,
       soundTicks: this.#writeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,

@@ -14,6 +14,7 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { Subject } from "../../upstream/types.ts";
+import { RestartPlaces } from "../restart-places.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { TimedSegment } from "./segment-queue.ts";
@@ -143,6 +144,7 @@ export class Utterance {
   /** Its text, as far as it has come. */
   readonly input: UtteranceText;
   readonly charged: ChargedUtterance | undefined;
+  readonly restartPlaces = new RestartPlaces(this);
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];

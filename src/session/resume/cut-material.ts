@@ -6,7 +6,7 @@ import type { SegmentPlayer } from "../playback/segment-player.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
-import { RestartPlaces } from "../restart-places.ts";
+import type { RestartPlaces } from "../restart-places.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { placeBehind } from "./audio-cut.ts";
@@ -62,7 +62,7 @@ export function openCut({ player, ...cut }: CutPoint): OpenedCut {
   const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
   const asked = cut.behind.map(({ segment }) => segment);
   const segments = [...behindLost, ...asked].map(({ text, start, end }) => ({ text, start, end }));
-  return { ...cut, open, isOpenComplete, placed, haveTicks, segments, places: new RestartPlaces(utterance) };
+  return { ...cut, open, isOpenComplete, placed, haveTicks, segments, places: utterance.restartPlaces };
 }
 
 /** Answers that stand behind and have come whole, the first ones in a row; what is left has to be asked for again. */
