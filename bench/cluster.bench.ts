@@ -1,17 +1,13 @@
 /** Three nodes on a nats-server: one is killed, hangs, is cut off and is deployed while a hundred sessions speak. */
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { endNatsServers, NatsServer } from "../test/kit/nats-server.ts";
 import { type Bench, runBench } from "./kit/bench.ts";
+import { Cluster, NODES } from "./kit/cluster.ts";
 import { ClusterListener } from "./kit/cluster-listener.ts";
-import type { ClusterNodeCommands, ClusterNodeOptions } from "./kit/commands.ts";
-import type { Fixture } from "./kit/fixture.ts";
 import { wait } from "./kit/monotonic.ts";
 import { percentile } from "./kit/statistics.ts";
 
-const NODES = 3;
 const MS_PER_CHAR = 60;
 const WORDS = 44;
-const SETTLE_MS = 4000;
 
 /** No two alike, so that each one that is lost or said twice is seen; all equally long. */
 function textOf(session: number): string {
@@ -20,122 +16,6 @@ function textOf(session: number): string {
   const wordOf = (index: number): string =>
     `${letterOf(index)}${letterOf(index / 26)}${letterOf(session)}${letterOf(session / 26)}`;
   return Array.from({ length: WORDS }, (_, index) => wordOf(index)).join(" ");
-}
-
-/** The way of one node to nats-server, which can be cut. */
-class Wire {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  #isCut = false;
-  port = 0;
-
-  constructor(toPort: number) {
-    this.#server = createServer((near) => {
-      if (this.#isCut) {
-        near.destroy();
-        return;
-      }
-      const far = connect(toPort, "127.0.0.1");
-      for (const [socket, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        this.#sockets.add(socket);
-        socket.setNoDelay(true);
-        socket.pipe(other);
-        socket.on("error", () => socket.destroy());
-        socket.on("close", () => {
-          this.#sockets.delete(socket);
-          other.destroy();
-        });
-      }
-    });
-  }
-
-  listen(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.listen(0, "127.0.0.1", () => {
-        const address = this.#server.address();
-        this.port = typeof address === "object" && address !== null ? address.port : 0;
-        resolve();
-      });
-    });
-  }
-
-  cut(): void {
-    this.#isCut = true;
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  heal(): void {
-    this.#isCut = false;
-  }
-
-  close(): void {
-    this.cut();
-    this.#server.close();
-  }
-}
-
-interface Node {
-  readonly fixture: Fixture<ClusterNodeCommands>;
-  readonly wire: Wire;
-}
-
-class Cluster implements AsyncDisposable {
-  readonly #bench: Bench;
-  readonly #upstreamPort: number;
-  readonly #nats: NatsServer;
-  readonly nodes: (Node | null)[] = Array.from({ length: NODES }, () => null);
-  #started = 0;
-
-  constructor(bench: Bench, upstreamPort: number, nats: NatsServer) {
-    this.#bench = bench;
-    this.#upstreamPort = upstreamPort;
-    this.#nats = nats;
-  }
-
-  readonly ports = (): (number | null)[] => this.nodes.map((node) => node?.fixture.port ?? null);
-
-  async start(number: number): Promise<void> {
-    const wire = new Wire(this.#nats.port);
-    await wire.listen();
-    this.#started += 1;
-    const fixture = await this.#bench.start<ClusterNodeCommands>("cluster-node", {
-      upstreamUrl: `http://127.0.0.1:${this.#upstreamPort}`,
-      distUrl: this.#bench.options.distUrl,
-      natsUrl: `nats://127.0.0.1:${wire.port}`,
-      nodeName: `node-${number}-${this.#started}`,
-      settings: { drainMs: 8000, graceMs: 10_000 },
-    } satisfies ClusterNodeOptions);
-    this.nodes[number] = { fixture, wire };
-  }
-
-  node(number: number): Node {
-    const node = this.nodes[number];
-    if (node === null || node === undefined) throw new Error(`Node ${number} is down`);
-    return node;
-  }
-
-  /** Until each knows all. */
-  async settle(): Promise<void> {
-    await wait(SETTLE_MS);
-    for (const node of this.nodes) {
-      const alive = (await node?.fixture.ask("cluster", undefined))?.alive ?? 0;
-      if (alive < NODES) throw new Error(`A node knows ${alive} nodes, expected ${NODES}`);
-    }
-  }
-
-  async end(number: number): Promise<void> {
-    const node = this.nodes[number];
-    this.nodes[number] = null;
-    await node?.fixture.stop();
-    node?.wire.close();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.nodes.map((_, number) => this.end(number)));
-  }
 }
 
 interface Talk {
@@ -274,7 +154,11 @@ runBench(async (bench) => {
   await using upstream = await bench.startUpstream({ speed: 4, chunkMs: 100, msPerChar: MS_PER_CHAR });
   const nats = await NatsServer.start({ config: 'write_deadline: "2s"' });
   try {
-    await using cluster = new Cluster(bench, upstream.port, nats);
+    await using cluster = new Cluster(bench, {
+      upstreamPort: upstream.port,
+      nats,
+      settings: { drainMs: 8000, graceMs: 10_000 },
+    });
     for (let number = 0; number < NODES; number += 1) await cluster.start(number);
     const on = { cluster, run: { number: 0 }, sessions };
     await measure(bench, on, {

@@ -376,6 +376,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
         clock,
         deadlineMs: config.drainMs,
         sessions: () => sessions,
+        callCount: () => calls.stats.openCount,
         isTaken: () => cluster.hasBuddy,
         refuseMore: () => sessions.refuseMore(),
         move: (sessionId) => cluster.handOver(sessionId),

@@ -111,12 +111,20 @@ export class TwilioEar implements Ear {
   readonly #streamSid: string;
   #bytes = 0;
   #marks = 0;
+  /** When what has come is played, monotonic ms. */
+  #playedMs: number | null = null;
+  /** When the phone had nothing to play: behind how much audio, and for how long. */
+  readonly gaps: { readonly heardMs: number; readonly ms: number }[] = [];
+  isClosed = false;
   #onClear: (atMs: number) => void = () => undefined;
 
   private constructor(socket: WebSocket, streamSid: string) {
     this.#socket = socket;
     this.#streamSid = streamSid;
     socket.on("message", (data) => this.#take(String(data)));
+    socket.on("close", () => {
+      this.isClosed = true;
+    });
   }
 
   static async dial(port: number, session: string, index: number): Promise<TwilioEar> {
@@ -155,12 +163,23 @@ export class TwilioEar implements Ear {
   #take(text: string): void {
     if (text.startsWith(MEDIA)) {
       const payload = text.slice(text.indexOf('"payload":"') + 11, text.lastIndexOf('"'));
-      this.#bytes += Buffer.byteLength(payload, "base64");
+      this.#play(Buffer.byteLength(payload, "base64"));
       return;
     }
     const message = JSON.parse(text) as { event: string; mark?: { name: string } };
     if (message.event === "clear") this.#onClear(monotonicMs());
     else if (message.event === "mark") this.#send({ event: "mark", mark: message.mark });
+  }
+
+  #play(bytes: number): void {
+    const nowMs = monotonicMs();
+    const heardMs = this.#bytes / SAMPLES_PER_MS;
+    const fromMs = Math.max(nowMs, this.#playedMs ?? nowMs);
+    if (this.#playedMs !== null && fromMs > this.#playedMs) {
+      this.gaps.push({ heardMs, ms: fromMs - this.#playedMs });
+    }
+    this.#playedMs = fromMs + bytes / SAMPLES_PER_MS;
+    this.#bytes += bytes;
   }
 
   #send(message: object): void {

@@ -315,6 +315,7 @@ describe("a node that drains", () => {
       clock,
       deadlineMs: 1000,
       sessions: () => left.values(),
+      callCount: () => 0,
       isTaken: () => true,
       refuseMore: () => undefined,
       move: (id) => {
@@ -336,4 +337,32 @@ describe("a node that drains", () => {
     await done;
     expect(moved).toEqual([`idle ${startMs}`, `speaking ${startMs + 350}`, `call ${startMs + 1000}`]);
   });
+
+  for (const [end, atMs] of [
+    ["until they are over", 400],
+    ["until the deadline", 1000],
+  ] as const) {
+    it(`waits for calls with sessions of other nodes ${end}`, async () => {
+      const clock = new FakeClock();
+      const startMs = clock.nowMs();
+      let doneMs: number | null = null;
+      const done = handOverAll({
+        clock,
+        deadlineMs: 1000,
+        sessions: () => [],
+        callCount: () => (clock.nowMs() < startMs + 400 || end === "until the deadline" ? 1 : 0),
+        isTaken: () => true,
+        refuseMore: () => undefined,
+        move: () => Promise.resolve(),
+      }).then(() => {
+        doneMs = clock.nowMs() - startMs;
+      });
+      for (let passed = 0; passed < 1200; passed += 50) {
+        await settle();
+        clock.advance(50);
+      }
+      await done;
+      expect(doneMs).toBe(atMs);
+    });
+  }
 });

@@ -18,6 +18,8 @@ export interface HandOverOptions {
   readonly clock: Clock;
   readonly deadlineMs: number;
   readonly sessions: () => Iterable<LeavingSession>;
+  /** Phone calls that came in here, whoever has their sessions. */
+  readonly callCount: () => number;
   /** Whether another node takes them: where all drain, none does, and speech is heard to its end here. */
   readonly isTaken: () => boolean;
   /** No more is to be said here. Idempotent. */
@@ -31,7 +33,7 @@ const LOOK_MS = 50;
 /** Sessions that go at a time: their clients come back to other nodes spread over seconds, not all at once. */
 const MOVED_AT_ONCE = 50;
 
-/** Resolves when all have gone, and whoever has them now has answered. */
+/** Resolves when all have gone, and whoever has them now has answered. Calls with other nodes' sessions are waited for, too. */
 export async function handOverAll(options: HandOverOptions): Promise<void> {
   const { clock, sessions, move } = options;
   const endMs = clock.nowMs() + options.deadlineMs;
@@ -43,7 +45,7 @@ export async function handOverAll(options: HandOverOptions): Promise<void> {
     const isTaken = options.isTaken();
     if (!isTaken) options.refuseMore();
     const left = [...sessions()];
-    if (left.length === 0) break;
+    if (left.length === 0 && (isLate || options.callCount() === 0)) break;
     let moved = 0;
     for (const { id, isIdle, hasCalls, currentId } of left) {
       if (!spoken.has(id)) spoken.set(id, currentId);
