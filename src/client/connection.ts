@@ -285,11 +285,11 @@ export class Connection {
   }
 
   #lineOnRejoined(how: Omit<ReconnectedEvent, "type">): void {
-    // Their ends may have passed unseen; another node says again what is over.
-    if (!how.resumed && !how.takenOver) {
-      this.#pending.failAll(
-        clientError("connection_lost", "Connection: it came back without what it missed"),
-      );
+    // Their ends may have passed unseen.
+    if (!how.resumed) {
+      const goOn = how.takenOver ? (how.hello.utterances ?? []) : [];
+      const error = clientError("connection_lost", "Connection: it came back without what it missed");
+      this.#pending.failOthers(new Set(goOn), error);
     }
     if (Object.keys(this.#preparation).length > 0) {
       this.configure(this.#preparation).catch(() => undefined);

@@ -28,9 +28,12 @@ export class PendingUtterances {
   }
 
   failAll(error: VoicewireError): void {
-    const all = [...this.#byId.values()];
-    this.#byId.clear();
-    for (const pending of all) pending.reject(error);
+    this.failOthers(new Set(), error);
+  }
+
+  /** All but those with these ids. */
+  failOthers(ids: ReadonlySet<string>, error: VoicewireError): void {
+    for (const id of [...this.#byId.keys()]) if (!ids.has(id)) this.#remove(id)?.reject(error);
   }
 
   #remove(utteranceId: string): PendingUtterance | undefined {

@@ -147,6 +147,9 @@ export const EVENTS = {
       .string()
       .exactOptional()
       .describe("The life before it, at a node that has gone: speech goes on at the word that was not heard"),
+    utterances: list(z.string())
+      .exactOptional()
+      .describe("With `former_epoch`: ids of the utterances that are not over"),
     listener_id,
     resume_token: z.string().describe("Comes back as this connection, as `resume` in the address"),
     resumed: z

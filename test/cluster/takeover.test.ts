@@ -102,6 +102,7 @@ describe("the session's node dies in the middle of a sentence", () => {
       const hello = await again.next("hello");
       expect(hello.epoch).not.toBe(before.epoch);
       expect(hello.former_epoch).toBe(before.epoch);
+      expect(hello.utterances).toEqual(["u1", "u2"]);
       const next = TEXT.split(" ")[heard.length] ?? "";
       const resumed = await again.next("utterance.resumed");
       expect(resumed).toMatchObject({ utterance_id: "u1", start: TEXT.indexOf(next) });

@@ -174,7 +174,9 @@ export class ConnectionRegistry {
       server: deps.server,
       session: session.id,
       epoch: session.epoch,
-      ...(this.#formerEpoch === null ? {} : { former_epoch: this.#formerEpoch }),
+      ...(this.#formerEpoch === null
+        ? {}
+        : { former_epoch: this.#formerEpoch, utterances: this.#options.queue.unplayed.map(({ id }) => id) }),
       listener_id: participant.id,
       resume_token: participant.resumeToken,
       ...(had === null ? {} : { resumed: point !== null }),

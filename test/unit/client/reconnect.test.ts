@@ -146,15 +146,17 @@ describe("a connection that comes back", () => {
     await expect.poll(() => seqs).toEqual([9, 1]);
   });
 
-  it("where another node goes on with the session, say() goes on waiting on a new timeline", async () => {
+  it("where another node goes on with the session, say() goes on waiting for what is not over there", async () => {
     const connection = await join();
+    const over = codeOf(connection.say({ text: "Hi", utterance_id: "z" }));
     const said = connection.say({ text: "Hello", utterance_id: "a" });
     await connection.ping();
     const { epoch } = connection.hello;
-    server.hello = { epoch: "other", former_epoch: epoch };
+    server.hello = { epoch: "other", former_epoch: epoch, utterances: ["a"] };
     server.startMs = 0;
     const how = await back(connection, () => server.dropAll());
     expect(how).toMatchObject({ resumed: false, takenOver: true, gapMs: null });
+    expect(await over).toBe("connection_lost");
     server.done("a", "done");
     expect((await said).outcome).toBe("done");
   });
