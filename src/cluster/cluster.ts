@@ -21,7 +21,7 @@ import { SessionOwners } from "./session-owners.ts";
 import { Standstill } from "./standstill.ts";
 import { chooseBuddy } from "./takeover/buddy.ts";
 import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/replica-format.ts";
-import { type Replica, Replicas, replicaOf } from "./takeover/replicas.ts";
+import { type Replica, Replicas, replicaOf, toldWhole } from "./takeover/replicas.ts";
 import { type KeptSession, Replicator } from "./takeover/replicator.ts";
 import { type SharedUpstream, UsageExchange, type UsageSource } from "./usage-exchange.ts";
 
@@ -105,6 +105,10 @@ export class Cluster {
   readonly #replicas: Replicas;
   /** Given to this node by others, until they are opened. */
   readonly #received = new Map<string, Replica>();
+  /** Sessions of nodes that are gone, on their way from here to a third one. */
+  readonly #passedOn = new Map<string, Promise<void>>();
+  /** Sessions that are about to be opened here. */
+  #takingOver = 0;
   #takenOver = 0;
   readonly #tokens: ClaimedTokens;
   readonly #placement: Placement;
@@ -131,7 +135,7 @@ export class Cluster {
     this.#placement = new Placement({
       ...options,
       nodes: parts.nodes,
-      sessions: () => options.sessions.count,
+      sessions: () => options.sessions.count + this.#takingOver,
     });
     this.#standstill = new Standstill({ ...options, verify: () => parts.owners.verify() });
     this.#handles.push(parts.nodes.onChange((node) => this.#nodeChanged(node)));
@@ -344,9 +348,7 @@ export class Cluster {
     const entry = this.#owners.letGo(sessionId);
     sessions.end(sessionId, movedAway());
     try {
-      await bus.request(handOverSubject(buddy), encodeHandOver(this.#nodes.incarnation, given), {
-        timeoutMs: HAND_OVER_MS,
-      });
+      await this.#give(given, buddy);
     } catch (thrown) {
       log.warn(
         { err: thrown, session: sessionId },
@@ -354,6 +356,13 @@ export class Cluster {
       );
       if (entry !== undefined) await bus.owners.release(entry).catch(() => false);
     }
+  }
+
+  async #give(given: SessionUpdate, to: string): Promise<void> {
+    const { incarnation } = this.#nodes;
+    await this.#options.bus.request(handOverSubject(to), encodeHandOver(incarnation, given), {
+      timeoutMs: HAND_OVER_MS,
+    });
   }
 
   /** Another node gives a session to this one. */
@@ -364,16 +373,22 @@ export class Cluster {
       throw new GatewayError("bus_refused", "The session that is given can't be read: another version?");
     }
     await this.#owners.takeFrom(replica.id, message.from);
-    this.#received.set(replica.id, replica);
     try {
-      this.#options.sessions.open(replica.id);
+      this.#openWith(replica.id, replica);
     } catch (thrown) {
       this.#releaseUnopened(replica.id);
       throw thrown;
-    } finally {
-      this.#received.delete(replica.id);
     }
     return new Uint8Array();
+  }
+
+  #openWith(sessionId: string, replica: Replica): void {
+    this.#received.set(sessionId, replica);
+    try {
+      this.#options.sessions.open(sessionId);
+    } finally {
+      this.#received.delete(sessionId);
+    }
   }
 
   /** Idempotent. The bus goes on. */
@@ -402,6 +417,7 @@ export class Cluster {
 
   async #find(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
     if (this.#isReplaced) throw replaced();
+    await this.#passedOn.get(sessionId);
     if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
     const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
     const isClaimed = asking.mayOpen && chosen === null;
@@ -474,9 +490,44 @@ export class Cluster {
       this.#options.log.warn({ sessions: ids.length }, "A node is gone: its sessions go on here");
     }
     for (let from = 0; from < ids.length; from += TAKEN_AT_ONCE) {
-      await Promise.all(ids.slice(from, from + TAKEN_AT_ONCE).map((id) => this.#takeOver(id)));
+      await Promise.all(ids.slice(from, from + TAKEN_AT_ONCE).map((id) => this.#takeOverOrPassOn(id)));
     }
     this.#replicas.forget(incarnation);
+  }
+
+  /** Nobody has come for it yet: it goes on where a new session would be opened. One node need not carry what two did. */
+  async #takeOverOrPassOn(sessionId: string): Promise<void> {
+    const to = this.#entering.has(sessionId) ? null : this.#placement.choose(sessionId, { mayOpen: true });
+    const replica = to === null ? undefined : this.#replicas.take(sessionId);
+    if (to === null || replica === undefined) {
+      this.#takingOver += 1;
+      await this.#takeOver(sessionId);
+      this.#takingOver -= 1;
+      return;
+    }
+    const passing = this.#passOn(sessionId, replica, to);
+    this.#passedOn.set(sessionId, passing);
+    await passing;
+    this.#passedOn.delete(sessionId);
+  }
+
+  /** It goes on here where the other node does not take it. */
+  async #passOn(sessionId: string, replica: Replica, to: string): Promise<void> {
+    const { log, sessions } = this.#options;
+    try {
+      const { isHere } = await this.#owners.claim(sessionId);
+      if (!isHere || sessions.has(sessionId)) return;
+      const entry = this.#owners.letGo(sessionId);
+      try {
+        await this.#give(toldWhole(sessionId, replica), to);
+      } catch (thrown) {
+        log.warn({ err: thrown, session: sessionId }, "Another node did not take a session: it goes on here");
+        if (entry === undefined || !(await this.#owners.keep(sessionId, entry))) return;
+        this.#openWith(sessionId, replica);
+      }
+    } catch (thrown) {
+      this.#lose(sessionId, thrown);
+    }
   }
 
   /** Where it can't go on here, whoever comes next opens it. */
@@ -485,12 +536,14 @@ export class Cluster {
       const { isHere } = await this.#owners.claim(sessionId);
       if (isHere && !this.#options.sessions.has(sessionId)) this.#options.sessions.open(sessionId);
     } catch (thrown) {
-      this.#options.log.warn(
-        { err: thrown, session: sessionId },
-        "A session of a node that is gone was lost",
-      );
-      this.#releaseUnopened(sessionId);
+      this.#lose(sessionId, thrown);
     }
+  }
+
+  #lose(sessionId: string, thrown: unknown): void {
+    const message = "A session of a node that is gone was lost";
+    this.#options.log.warn({ err: thrown, session: sessionId }, message);
+    this.#releaseUnopened(sessionId);
   }
 }
 

@@ -133,6 +133,13 @@ export class SessionOwners {
     return entry;
   }
 
+  /** After `letGo`: nobody took it, and it is this process's again. False where somebody did. Rejects as the bus does. */
+  async keep(sessionId: string, entry: Entry): Promise<boolean> {
+    const kept = await this.#options.bus.owners.takeOver(entry, this.#value);
+    if (kept !== undefined) this.#hold(sessionId, kept);
+    return kept !== undefined;
+  }
+
   /** The session of a process that has let it go. Rejects with bus_refused where that does not have it, and as the bus does. */
   async takeFrom(sessionId: string, incarnation: string): Promise<void> {
     const { owners } = this.#options.bus;

@@ -3,8 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { heartbeatsOf, startNodes, type TestNodes } from "../helpers/cluster-nodes.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
 
 const TEXT = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen.";
 const FRAME_MS = 20;
@@ -221,4 +223,54 @@ describe("a node drains", () => {
     await again.next("utterance.done");
     expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
   });
+});
+
+/** A session of the first node, with a listener at one of the others. */
+async function startTalk({ nodes, one }: TestNodes, id: number) {
+  const { gateway } = nodes[1 + (id % 2)] ?? one;
+  const at = `/live/talk-${id}?role=speaker&format=none`;
+  const speaker = await TestClient.connect(one.gateway, at);
+  await speaker.next("hello");
+  const path = `/live/talk-${id}?${QUERY}&role=listener`;
+  const far = await TestClient.connect(gateway, path);
+  await far.next("hello");
+  return { speaker, far, gateway, path };
+}
+
+describe("a node that is loaded dies", () => {
+  it("and its sessions are shared out over the others, each with its speech", async () => {
+    await using nodes = await startNodes(upstream.url, { graceMs: 60_000 }, { count: 3 });
+    const heard = await heartbeatsOf(nodes.hub);
+    await until("the nodes know one another", () => heard.size === 3);
+    const talks = await Promise.all([0, 1, 2, 3, 4, 5].map((id) => startTalk(nodes, id)));
+    const idle: TestClient[] = [];
+    for (let at = 0; at < 240; at += 20) {
+      const ids = Array.from({ length: 20 }, (_, index) => at + index);
+      const some = await Promise.all(
+        ids.map((id) => TestClient.connect(nodes.one.gateway, `/live/idle-${id}?format=none`)),
+      );
+      await Promise.all(some.map((client) => client.next("hello")));
+      idle.push(...some);
+    }
+    const opened = (): number[] => nodes.nodes.map(({ gateway }) => gateway.counters.sessionsOpened);
+    const before = opened();
+    const [ofOne = 0] = before;
+    for (const { speaker } of talks) speaker.send({ type: "speak", text: TEXT, voice_id: "v" });
+    for (const { far } of talks) await far.until(() => heardWords(far).length >= 2);
+    nodes.one.bus.cut();
+    const [, two = 0, three = 0] = before;
+    const taken = (): [number, number] => [(opened()[1] ?? 0) - two, (opened()[2] ?? 0) - three];
+    await until("all have gone on", () => taken()[0] + taken()[1] === ofOne, { deadlineMs: 15_000 });
+    const [atTwo, atThree] = [two + taken()[0], three + taken()[1]];
+    // The margin is 50; what is sent within one heartbeat is counted.
+    expect(Math.abs(atTwo - atThree), `${before} before, ${opened()} behind`).toBeLessThan(75);
+    for (const { far, gateway, path } of talks) {
+      await far.untilClosed();
+      const words = heardWords(far);
+      await using again = await comeBack(gateway, path, { client: far, hasPlace: true });
+      await again.next("utterance.done");
+      expect([...words, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+    }
+    for (const client of idle) client.socket.terminate();
+  }, 60_000);
 });

@@ -210,6 +210,12 @@ export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly i
   return { id, epoch, saved: { sentMs, utterances, connections } };
 }
 
+/** As its owner would tell all of it. */
+export function toldWhole(id: string, { epoch, saved }: Replica): SessionUpdate {
+  const utterances = saved.utterances.map((own) => ({ ...own, from: 0 }));
+  return { id, number: 0, epoch, sentMs: saved.sentMs, utterances, connections: saved.connections };
+}
+
 function placed(own: SavedUtterance, places: readonly SavedPlaces[]): SavedUtterance {
   const now = places.find(({ id }) => id === own.id);
   return now === undefined ? own : { ...own, ...now };
