@@ -95,6 +95,7 @@ const linksIn = (text: string): string[] =>
 const DOCUMENTS = [
   "README.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
   "src/README.md",
   "test/README.md",
   "bench/README.md",
