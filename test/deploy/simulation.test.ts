@@ -10,7 +10,7 @@ import {
   parameterTables,
   readParameters,
 } from "../../bench/kit/simulation/parameters.ts";
-import { buddyOf, POLICIES, simulatePlacement } from "../../bench/kit/simulation/placement.ts";
+import { POLICIES, simulatePlacement } from "../../bench/kit/simulation/placement.ts";
 import { listenersOfSessions } from "../../bench/kit/simulation/population.ts";
 import { registryTimes } from "../../bench/kit/simulation/real-cluster.ts";
 import { simulateStorm } from "../../bench/kit/simulation/reconnects.ts";
@@ -95,7 +95,7 @@ describe("simulation of a cluster", () => {
     expect(topology.near).toBeLessThan(101 + 900 / 6);
   });
 
-  it("heartbeats go from each node to each, twice a second; positions of sessions that speak go to one buddy", async () => {
+  it("heartbeats go from each node to each, twice a second; what a buddy is told of sessions in one slot goes in one message", async () => {
     const parameters = parametersWith(SMALL);
     const sizes = sizesOf(parameters);
     const listeners = listenersOfSessions(parameters.sessions, parameters.listeners, new Random(1));
@@ -105,25 +105,20 @@ describe("simulation of a cluster", () => {
     const of = (kind: string): Traffic | undefined => traffic.find((one) => one.kind === kind);
     expect(of("heartbeats")).toMatchObject({ published: 24, delivered: 288 });
     expect(of("owner entries, written")).toMatchObject({ published: 100, delivered: 100 * 13 });
-    // Each of 12 nodes has sessions with each of the 11 others as their buddy.
-    expect(of("positions for buddy nodes")).toMatchObject({ published: 10 * 12 * 11 });
+    // Each of 12 nodes has some 80 sessions that speak, in each of the 25 slots of 100 ms.
+    const { published = 0 } = of("positions for buddy nodes") ?? {};
+    expect(published).toBeLessThanOrEqual(10 * 12 * 25);
+    expect(published).toBeGreaterThan(0.9 * 10 * 12 * 25);
     expect(totalOf(traffic).delivered).toBeCloseTo(traffic.reduce((sum, one) => sum + one.delivered, 0));
   });
 
-  it("a node that hangs is gone when the registry says so", async () => {
-    const { heartbeatMs, goneMs } = await registryTimes();
+  it("a node that hangs or has died is gone when the registry says so", async () => {
+    const { heartbeatMs, goneMs, diedMs } = await registryTimes();
     expect(heartbeatMs).toBe(500);
     expect(goneMs).toBeGreaterThanOrEqual(2500);
     expect(goneMs).toBeLessThanOrEqual(3250);
-  });
-
-  it("buddies: another node than the owner, and a node that goes changes only its own sessions' buddies", () => {
-    for (let session = 0; session < 1000; session += 1) {
-      const owner = session % 9;
-      const buddy = buddyOf(session, owner, 10);
-      expect(buddy).not.toBe(owner);
-      if (buddy !== 9) expect(buddyOf(session, owner, 9)).toBe(buddy);
-    }
+    expect(diedMs).toBeGreaterThanOrEqual(200);
+    expect(diedMs).toBeLessThanOrEqual(1000);
   });
 
   it("two choices are evener than the least loaded, most of all after a loss", () => {

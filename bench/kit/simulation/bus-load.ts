@@ -1,7 +1,6 @@
 /** What crosses the bus in a second, by kind. */
 import type { Random } from "../random.ts";
 import type { Parameters } from "./parameters.ts";
-import { buddyOf } from "./placement.ts";
 import { type RegistryTimes, type RelaySizes, relaySizes } from "./real-cluster.ts";
 
 /** 20 ms of mu-law. */
@@ -200,19 +199,18 @@ function stored(
   };
 }
 
-/** A node sends the positions of its sessions that speak to each buddy in one message. */
+/** A node has one buddy, and tells it in one message of all its sessions that send in the same slot. */
 function replicas({ parameters, topology, sizes }: BusInput, random: Random): Traffic {
-  const { nodes, speaking, replicaBytes, natsHeadBytes } = parameters;
-  const pairs = new Set<number>();
+  const { speaking, replicaBytes, natsHeadBytes } = parameters;
+  const slots = new Set<number>();
   let positions = 0;
-  for (let session = 0; session < topology.owners.length; session += 1) {
+  for (const owner of topology.owners) {
     if (!random.chance(speaking)) continue;
-    const owner = topology.owners[session] ?? 0;
-    pairs.add(owner * nodes + buddyOf(session, owner, nodes));
+    slots.add(owner * SLOTS + random.below(SLOTS));
     positions += 1;
   }
-  const bytes = BATCHES_PER_SECOND * (positions * replicaBytes + pairs.size * (sizes.head + natsHeadBytes));
-  const messages = BATCHES_PER_SECOND * pairs.size;
+  const bytes = BATCHES_PER_SECOND * (positions * replicaBytes + slots.size * (sizes.head + natsHeadBytes));
+  const messages = BATCHES_PER_SECOND * slots.size;
   return {
     kind: "positions for buddy nodes",
     published: messages,

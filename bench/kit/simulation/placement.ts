@@ -126,26 +126,3 @@ export function skewOf(loads: Float64Array): Skew {
   const at = (fraction: number): number => sorted[Math.ceil(fraction * sorted.length) - 1] ?? 0;
   return mean === 0 ? { p99: 1, most: 1 } : { p99: at(0.99) / mean, most: at(1) / mean };
 }
-
-/** The node that keeps a session's position beside its owner: the highest of the hashes of session and node. */
-export function buddyOf(session: number, owner: number, nodes: number): number {
-  let best = -1;
-  let bestHash = -1;
-  for (let node = 0; node < nodes; node += 1) {
-    if (node === owner) continue;
-    const hash = mix(session, node);
-    if (hash > bestHash) {
-      bestHash = hash;
-      best = node;
-    }
-  }
-  return best;
-}
-
-/** Thirty-two bits of two numbers (the finalizer of MurmurHash3). */
-function mix(first: number, second: number): number {
-  let hash = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(second + 1, 0xc2b2ae35);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
-}

@@ -79,14 +79,16 @@ export function relaySizes(frameBytes: number, frames: number, eventBytes: numbe
 export interface RegistryTimes {
   readonly heartbeatMs: number;
   readonly heartbeatBytes: number;
-  /** From a node's last sign until every other one takes it for gone. */
+  /** From when a node hangs until every other one takes it for gone. */
   readonly goneMs: number;
+  /** The same of one whose process has ended: nobody answers for it. */
+  readonly diedMs: number;
 }
 
 const WATCHED_MS = 10_000;
 const STEP_MS = 10;
 
-/** Two nodes in one process on a clock that is turned by hand; one hangs. */
+/** Nodes in one process on a clock that is turned by hand; one hangs, one ends without a word. */
 export async function registryTimes(): Promise<RegistryTimes> {
   const clock = new FakeClock();
   const hub = new MemoryHub({ clock });
@@ -101,7 +103,7 @@ export async function registryTimes(): Promise<RegistryTimes> {
     });
     return { bus, registry };
   };
-  const [watcher, watched] = [await join("gateway-000"), await join("gateway-001")];
+  const [watcher, hung] = [await join("gateway-000"), await join("gateway-001")];
   let heartbeats = 0;
   let heartbeatBytes = 0;
   const counting = await watcher.bus.subscribe("node.heartbeat", (bytes) => {
@@ -117,15 +119,21 @@ export async function registryTimes(): Promise<RegistryTimes> {
   };
   await pass(WATCHED_MS);
   counting.close();
-  watched.bus.hang();
-  let goneMs = 0;
-  while (watcher.registry.find("gateway-001")?.state !== "gone" && goneMs < WATCHED_MS) {
-    await pass(STEP_MS);
-    goneMs += STEP_MS;
-  }
-  watched.bus.wake();
-  await watched.bus.close();
-  await watcher.bus.close();
+  const dead = await join("gateway-002");
+  await pass(WATCHED_MS);
+  const untilGone = async (name: string): Promise<number> => {
+    let passedMs = 0;
+    for (; watcher.registry.find(name)?.state !== "gone" && passedMs < WATCHED_MS; passedMs += STEP_MS)
+      await pass(STEP_MS);
+    return passedMs;
+  };
+  // The bus has no answerer of a node that is cut off, as of one that has ended.
+  dead.bus.cut();
+  const diedMs = await untilGone("gateway-002");
+  hung.bus.hang();
+  const goneMs = await untilGone("gateway-001");
+  hung.bus.wake();
+  for (const { bus } of [dead, hung, watcher]) await bus.close();
   const rounds = heartbeats / 2;
-  return { heartbeatMs: WATCHED_MS / rounds, heartbeatBytes: heartbeatBytes / heartbeats, goneMs };
+  return { heartbeatMs: WATCHED_MS / rounds, heartbeatBytes: heartbeatBytes / heartbeats, goneMs, diedMs };
 }

@@ -286,7 +286,7 @@ function placementTable(
 type Loss = Pick<StormInput, "lostAtMs" | "nodes" | "refusedUntilMs"> & { readonly name: string };
 
 /** Clients by when they see it: their own node's at once where it is killed, those of its sessions when it counts as gone. */
-function lossesOf({ parameters, topology }: Run, goneMs: number): readonly Loss[] {
+function lossesOf({ parameters, topology }: Run, { goneMs, diedMs }: RegistryTimes): readonly Loss[] {
   const { nodes, nodesPerMachine, listeners, livenessMs, busDownMs } = parameters;
   const own = Math.round(listeners / nodes);
   const far = Math.round(topology.far / nodes);
@@ -295,7 +295,7 @@ function lossesOf({ parameters, topology }: Run, goneMs: number): readonly Loss[
   return [
     {
       name: "a node is killed",
-      lostAtMs: lostAtMs([own, 0], [far, goneMs]),
+      lostAtMs: lostAtMs([own, 0], [far, diedMs]),
       nodes: nodes - 1,
       refusedUntilMs: 0,
     },
@@ -307,7 +307,7 @@ function lossesOf({ parameters, topology }: Run, goneMs: number): readonly Loss[
     },
     {
       name: "a machine's nodes are killed",
-      lostAtMs: lostAtMs([own * nodesPerMachine, 0], [far * nodesPerMachine, goneMs]),
+      lostAtMs: lostAtMs([own * nodesPerMachine, 0], [far * nodesPerMachine, diedMs]),
       nodes: nodes - nodesPerMachine,
       refusedUntilMs: 0,
     },
@@ -320,11 +320,11 @@ function lossesOf({ parameters, topology }: Run, goneMs: number): readonly Loss[
   ];
 }
 
-function lossesTable(runs: readonly Run[], { goneMs }: RegistryTimes): string {
+function lossesTable(runs: readonly Run[], times: RegistryTimes): string {
   const rows = runs.flatMap((run) => {
     const { follow, joinUs, acceptQueue, seed } = run.parameters;
     const joinMs = joinUs / 1000 / Math.max(LEAST_FREE, 1 - run.meanCores);
-    return lossesOf(run, goneMs).map(({ name, ...loss }) => {
+    return lossesOf(run, times).map(({ name, ...loss }) => {
       const storm = simulateStorm({ ...loss, joinMs, acceptQueue }, new Random(seed));
       return stormRow(name, follow === 0 ? "nobody" : percent(follow), storm);
     });
