@@ -209,7 +209,10 @@ export class Session {
 
   /** Takes a connection in and greets it. Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
-    const participant = this.#connections.join(listener, { ...joining, fromTicks: this.#takeUpFor(joining) });
+    const participant = this.#connections.join(listener, {
+      ...joining,
+      fromTicks: this.#beginRestored(joining),
+    });
     this.calls?.joined(participant);
     this.changed();
     return participant;
@@ -325,7 +328,7 @@ export class Session {
   }
 
   /** The first listener says how much it has. Where one goes on that was at the other node; null: it was not. */
-  #takeUpFor({ settings, resume, holder = "" }: Joining): number | null {
+  #beginRestored({ settings, resume, holder = "" }: Joining): number | null {
     const restored = this.#restored;
     if (restored === null || (settings.role === "speaker" && settings.format === "none")) return null;
     const token = resume?.kind === "token" ? resume : null;

@@ -49,8 +49,8 @@ export class SpokenText {
   }
 
   /** Text stands still: settles what reads as whole, after a `short` wait only what can hardly go on. */
-  lull(wait: "short" | "long"): string {
-    return this.#take(this.#preparer?.lull(wait) ?? "");
+  stall(wait: "short" | "long"): string {
+    return this.#take(this.#preparer?.stall(wait) ?? "");
   }
 
   /** Nothing may be waited for: what was held back is settled unchanged. */

@@ -49,15 +49,15 @@ export class WordTracker {
     }
     let end = this.#nextWord;
     while ((this.#words[end]?.end ?? Number.POSITIVE_INFINITY) <= this.#timedTo) end += 1;
-    return this.#takeUpTo(end);
+    return this.#wordsUpTo(end);
   }
 
   /** Nothing follows: the rest. Words of which no character was timed were not spoken and don't come out. */
   finish(): TimedWord[] {
-    return this.#takeUpTo(this.#words.length);
+    return this.#wordsUpTo(this.#words.length);
   }
 
-  #takeUpTo(end: number): TimedWord[] {
+  #wordsUpTo(end: number): TimedWord[] {
     if (end === this.#nextWord) return [];
     const words = this.#words.slice(this.#nextWord, end);
     this.#nextWord = end;

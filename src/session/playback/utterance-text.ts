@@ -120,7 +120,7 @@ export class UtteranceText {
 
   /** The input stalls: cuts at the best boundary of at least this rank; true if any segment waits now. */
   cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
-    if (rank === "word") this.#push(this.spoken.lull("short"), nowMs);
+    if (rank === "word") this.#push(this.spoken.stall("short"), nowMs);
     this.segments.add(this.#segmenter?.cutNow(rank) ?? [], nowMs);
     return !this.segments.isEmpty;
   }
@@ -129,8 +129,8 @@ export class UtteranceText {
    * Tokens stay away, and what is held back is all there is: speaks what of it reads as whole; true as for `cutNow`.
    * `isPaused`: its speaker was asked to pause, and cannot send what would decide it.
    */
-  cutHeld(nowMs: number, isPaused: boolean): boolean {
-    this.#push(isPaused ? this.spoken.flush() : this.spoken.lull("long"), nowMs);
+  flushHeld(nowMs: number, isPaused: boolean): boolean {
+    this.#push(isPaused ? this.spoken.flush() : this.spoken.stall("long"), nowMs);
     return this.cutNow("word", nowMs);
   }
 

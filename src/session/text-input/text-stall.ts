@@ -119,7 +119,7 @@ export class TextStall {
       ? HELD_STALLS * stallMs - quietMs
       : Number.POSITIVE_INFINITY;
     const isCut = rank !== null && utterance.input.cutNow(rank, nowMs);
-    if (isCut || (heldLeftMs <= 0 && utterance.input.cutHeld(nowMs, this.#options.isPaused(utterance)))) {
+    if (isCut || (heldLeftMs <= 0 && utterance.input.flushHeld(nowMs, this.#options.isPaused(utterance)))) {
       this.#shortFromMs = null;
       this.#options.counters.stallCuts += 1;
       this.#options.onCut();

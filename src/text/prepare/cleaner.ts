@@ -61,13 +61,13 @@ export class Cleaner {
    * Text stands still: settles plain words, after a `long` wait addresses and emoji too, where what is held reads as
    * whole. Markup that is open stays open: as text it would be read out, and a fence that closes taken for one that opens.
    */
-  lull(wait: "short" | "long"): void {
+  stall(wait: "short" | "long"): void {
     const { text } = this.#inline;
     const isWhole = wait === "short" ? text === "!" || isStoppedWord(text) : readsAsWhole(text);
-    if (isWhole) this.finish("lull");
+    if (isWhole) this.finish("stall");
   }
 
-  finish(following: "lull" | "pause" | "end"): void {
+  finish(following: "stall" | "pause" | "end"): void {
     this.#run(following);
     if (following === "end") this.#inline.endLine();
     else this.#inline.line.forget();

@@ -56,7 +56,7 @@ export class InlineScanner implements View {
     return this.following === "pause" || this.following === "end";
   }
 
-  /** For what is no markup: a lull decides that too. */
+  /** For what is no markup: a stall decides that too. */
   get plainView(): View {
     return { text: this.text, isFinal: this.following !== "more" };
   }
@@ -166,7 +166,7 @@ export class InlineScanner implements View {
   #mark(character: string): boolean {
     if (character === "*" || character === "_" || character === "~") return this.#emphasis(character);
     const next = this.text[this.at + 1];
-    // "Great!" is said in a lull; should an image begin with the mark, its text is said all the same.
+    // "Great!" is said in a stall; should an image begin with the mark, its text is said all the same.
     const waits = character === "!" ? this.following === "more" : !this.isFinal;
     if (next === undefined && waits) return false;
     if (character === "!" && next === "[") return this.#image();

@@ -29,7 +29,7 @@ export function runLength(text: string, at: number, character: string, max: numb
 }
 
 /**
- * `more`: text follows; `lull`: it may, and only markup is waited for; `pause`: it may, and nothing may be waited for;
+ * `more`: text follows; `stall`: it may, and only markup is waited for; `pause`: it may, and nothing may be waited for;
  * `end`: nothing follows.
  */
-export type Following = "more" | "lull" | "pause" | "end";
+export type Following = "more" | "stall" | "pause" | "end";

@@ -93,7 +93,7 @@ export class Replacer implements View {
   }
 
   /** Text stands still for long: no longer match is waited for where what is held reads as whole. */
-  lull(): void {
+  stall(): void {
     if (readsAsWhole(this.text)) this.settle();
   }
 

@@ -45,9 +45,9 @@ export class TextPreparer {
    * Text stands still and is to be spoken as far as it is there: settles what may be taken to be whole, the more the
    * longer the wait was. Half a word and markup that is open stay held, so that what follows still counts for them.
    */
-  lull(wait: "short" | "long"): string {
-    this.#cleaner.lull(wait);
-    if (wait === "long") this.#replacer.lull();
+  stall(wait: "short" | "long"): string {
+    this.#cleaner.stall(wait);
+    if (wait === "long") this.#replacer.stall();
     return this.#replacer.take();
   }
 

@@ -103,26 +103,26 @@ describe("TextPreparer on any text", () => {
     );
   });
 
-  it("a lull loses nothing, and what follows is still spoken", () => {
+  it("a stall loses nothing, and what follows is still spoken", () => {
     const waits = fc.constantFrom("short" as const, "long" as const);
     fc.assert(
       fc.property(text, cuts, anyOptions, waits, (whole, places, options, wait) => {
         const preparer = new TextPreparer(options);
         let spoken = "";
-        for (const part of splitOf(whole, places)) spoken += preparer.push(part) + preparer.lull(wait);
+        for (const part of splitOf(whole, places)) spoken += preparer.push(part) + preparer.stall(wait);
         spoken += preparer.end();
         expect([preparer.map.spokenLength, preparer.map.clientLength]).toEqual([spoken.length, whole.length]);
       }),
     );
   });
 
-  it("a short lull makes no difference but behind a word with its full stop, and an exclamation mark", () => {
+  it("a short stall makes no difference but behind a word with its full stop, and an exclamation mark", () => {
     fc.assert(
       fc.property(text, cuts, anyOptions, (whole, places, options) => {
         const parts = splitOf(whole, places);
         fc.pre(!parts.some((part) => /[.:!]$/.test(part)));
         const preparer = new TextPreparer(options);
-        const spoken = parts.map((part) => preparer.push(part) + preparer.lull("short")).join("");
+        const spoken = parts.map((part) => preparer.push(part) + preparer.stall("short")).join("");
         expect(spoken + preparer.end()).toBe(prepared([whole], options).spoken);
       }),
     );
