@@ -253,7 +253,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   let operations: ListeningPort | null = null;
   const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
   begun.add(() => insecure?.close());
-  const edge = await startServer({
+  const server = await startServer({
     cluster,
     sessions,
     log,
@@ -292,8 +292,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     proxyTrust: door.proxyTrust,
   });
   begun.add(() => {
-    edge.stopListening();
-    edge.close();
+    server.stopListening();
+    server.close();
   });
   const exposition = createExposition(counters, {
     sessions: () => sessions.count,
@@ -306,7 +306,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     upstreamQueued: () => upstream.stats().queued,
     upstreamRegions: () => upstream.regions(),
     phrases: () => phrases?.stats() ?? null,
-    certificateEnd: () => endSeconds(edge.certificate()),
+    certificateEnd: () => endSeconds(server.certificate()),
     door: () => ({
       refusals: refusalsOf(door, upstream),
       limits: door.limits.sizes,
@@ -355,20 +355,20 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      edge.stopListening();
+      server.stopListening();
       sessions.close(new GatewayError("draining", "Gateway is shutting down"));
       // Before the sockets: clients of other nodes' sessions hear why theirs ends.
       await Promise.all([cluster?.close(), begun.close()]);
     })();
     return closing;
   };
-  const url = listenUrl({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port });
+  const url = listenUrl({ scheme: tlsFiles === null ? "http" : "https", host, port: server.port });
   cluster?.listensAt(options.cluster?.nodeUrl ?? url);
   const settle = async (): Promise<void> => {
     cluster?.drain();
     sessions.leave();
     if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
-    edge.stopListening();
+    server.stopListening();
     audioSocket?.stopListening();
     if (cluster === null) await sessions.drain(config.drainMs);
     else {
@@ -384,11 +384,11 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     }
   };
   return {
-    port: edge.port,
+    port: server.port,
     url,
     opsUrl:
       operations === null ? null : listenUrl({ scheme: "http", host: config.opsHost, port: operations.port }),
-    certificate: () => edge.certificate(),
+    certificate: () => server.certificate(),
     counters,
     cluster: () =>
       cluster === null

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
-import { NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
+import { isLiving, NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
 import { Placement } from "./placement.ts";
 import {
@@ -72,6 +72,7 @@ const MOVED_RETRY_MS = 200;
 const MOVED_SPREAD_MS = 800;
 /** Sessions that are claimed at once: the store answers some thousand a second. */
 const TAKEN_AT_ONCE = 64;
+
 /** What is counted of a cluster at one node, since its start or now. */
 export interface ClusterFigures {
   /** As this node sees them, itself among them. */
@@ -315,7 +316,7 @@ export class Cluster {
   /** A client has arrived whose session that process owns. Throws bus_lost, node_version. */
   connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#relay === null) throw new TypeError("Cluster does not serve yet");
-    const node = this.nodes.find(({ incarnation }) => incarnation === owner);
+    const node = this.#nodes.findProcess(owner);
     if (node !== undefined && node.version !== BUS_VERSION) throw otherVersion(node);
     if (node === undefined) this.#expect(owner);
     return this.#relay.connect(owner, facts, socket);
@@ -432,7 +433,7 @@ export class Cluster {
     const { clock } = this.#options;
     const timer = clock.at(clock.nowMs() + UNHEARD_MS, () => {
       this.#expected.delete(owner);
-      if (!this.nodes.some(({ incarnation }) => incarnation === owner)) this.#relay?.nodeGone(owner);
+      if (this.#nodes.findProcess(owner) === undefined) this.#relay?.nodeGone(owner);
     });
     this.#expected.set(owner, timer);
   }
@@ -552,10 +553,6 @@ interface ClusterParts {
   readonly owners: SessionOwners;
   readonly replicator: Replicator;
   readonly replicas: Replicas;
-}
-
-function isLiving(view: NodeView | undefined): boolean {
-  return view?.state === "alive" || view?.state === "suspect";
 }
 
 function handOverSubject(incarnation: string): string {

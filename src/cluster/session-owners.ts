@@ -5,7 +5,7 @@
 import { GatewayError } from "../errors.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import type { Bus, BusHandle, Entry, TableChange } from "./bus/bus.ts";
-import type { NodeRegistry } from "./bus/node-registry.ts";
+import { isLiving, type NodeRegistry } from "./bus/node-registry.ts";
 
 export interface SessionOwner {
   /** Name of the node, and which process of that name it is. */
@@ -251,8 +251,7 @@ export class SessionOwners {
     if (isHere) return true;
     const { bus, nodes } = this.#options;
     const view = nodes.find(node);
-    if (view !== undefined)
-      return view.incarnation === incarnation && (view.state === "alive" || view.state === "suspect");
+    if (view !== undefined) return view.incarnation === incarnation && isLiving(view);
     const lease = await bus.leases.find(node);
     return lease !== undefined && new TextDecoder().decode(lease.value) === incarnation;
   }

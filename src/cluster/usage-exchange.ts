@@ -29,7 +29,7 @@ export interface SharedUpstream {
 
 export interface UsageExchangeOptions {
   readonly bus: Bus;
-  readonly nodes: Pick<NodeRegistry, "incarnation" | "nodes" | "onChange">;
+  readonly nodes: Pick<NodeRegistry, "incarnation" | "nodes" | "findProcess" | "onChange">;
   readonly clock: Clock;
   readonly log?: Logger;
   readonly usage: UsageSource;
@@ -124,8 +124,7 @@ export class UsageExchange {
     const said = readSaid(bytes);
     const { nodes, usage } = this.#options;
     if (said === undefined || said.from === nodes.incarnation) return;
-    const node = nodes.nodes.find(({ incarnation }) => incarnation === said.from);
-    if (node?.version !== BUS_VERSION) return;
+    if (nodes.findProcess(said.from)?.version !== BUS_VERSION) return;
     this.#uses.set(said.from, said.upstream);
     usage.heard(said.from, said.usage);
   }

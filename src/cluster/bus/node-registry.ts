@@ -30,6 +30,11 @@ export interface NodeView {
   readonly facts: NodeFacts;
 }
 
+/** It has its sessions: nobody else may go on with them. */
+export function isLiving(view: NodeView | undefined): boolean {
+  return view?.state === "alive" || view?.state === "suspect";
+}
+
 export interface NodeOptions {
   /** 1 to 64 letters, digits, `_` and `-`; unlike every other node's. */
   readonly name: string;

@@ -189,7 +189,7 @@ class Peer<Facts, Connection> {
 
   connect(facts: object, socket: ArrivedSocket): OwnerConnection {
     const number = this.#nextNumber++;
-    const arrived: Arrived = { socket, toldBytes: 0 };
+    const arrived: Arrived = { socket, reportedBytes: 0 };
     this.arrived.set(number, arrived);
     const isThere = (): boolean => this.arrived.get(number) === arrived;
     this.#link.write((writer) => writer.open(number, facts));
@@ -199,8 +199,8 @@ class Peer<Facts, Connection> {
         socket.end(ERRORS.bus_too_large.closeCode, "bus_too_large");
       },
       drained: () => {
-        if (!isThere() || arrived.toldBytes === 0) return;
-        arrived.toldBytes = 0;
+        if (!isThere() || arrived.reportedBytes === 0) return;
+        arrived.reportedBytes = 0;
         this.#link.write((writer) => writer.buffered(number, 0));
       },
       closed: (code) => {
@@ -259,8 +259,8 @@ class Peer<Facts, Connection> {
     if (socket.send(items) === "sent") return;
     const bytes = socket.bufferedBytes();
     // Told again when it has doubled.
-    if (bytes < Math.max(this.#options.slowBytes, 2 * arrived.toldBytes)) return;
-    arrived.toldBytes = bytes;
+    if (bytes < Math.max(this.#options.slowBytes, 2 * arrived.reportedBytes)) return;
+    arrived.reportedBytes = bytes;
     this.#link.write((writer) => writer.buffered(number, bytes));
   }
 
@@ -298,7 +298,7 @@ class Peer<Facts, Connection> {
 interface Arrived {
   readonly socket: ArrivedSocket;
   /** What its owner was told last. */
-  toldBytes: number;
+  reportedBytes: number;
 }
 
 interface Hosted<Connection> {
