@@ -395,7 +395,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
         ? null
         : {
             alive: cluster.nodes.filter(({ state }) => state === "alive").length,
-            takenOver: cluster.takeovers.takenOver,
+            takenOver: cluster.takenOver,
           },
     metrics,
     state: () => ({

@@ -84,6 +84,8 @@ export interface ClusterFigures {
   readonly hosted: number;
   readonly takeovers: number;
   readonly lost: number;
+  /** Sessions of other nodes that would go on here, and how many there was no room for. */
+  readonly kept: { readonly sessions: number; readonly refused: number };
   readonly usedTokens: number;
   /** Claims that failed; of tokens also because another node had claimed it. */
   readonly refused: { readonly session: number; readonly token: number };
@@ -202,15 +204,9 @@ export class Cluster {
     return this.#nodes.nodes;
   }
 
-  /** Clients from here at other nodes, those of other nodes here, and sessions that this node owns. */
-  get sizes(): { readonly arrived: number; readonly hosted: number; readonly owned: number } {
-    return { ...(this.#relay?.sizes ?? { arrived: 0, hosted: 0 }), owned: this.#owners.sizes.held };
-  }
-
-  /** What of other nodes' sessions is kept here, and how many of them have gone on here. */
-  get takeovers(): { readonly sessions: number; readonly refused: number; readonly takenOver: number } {
-    const { sessions, refused } = this.#replicas.sizes;
-    return { sessions, refused, takenOver: this.#takenOver };
+  /** How many sessions of other nodes have gone on here with their speech. */
+  get takenOver(): number {
+    return this.#takenOver;
   }
 
   /** Another node would go on with the sessions of this one. */
@@ -232,8 +228,10 @@ export class Cluster {
     for (const { state } of this.nodes) nodes.set(state, (nodes.get(state) ?? 0) + 1);
     const { bus } = this.#options;
     return {
-      ...this.sizes,
+      ...(this.#relay?.sizes ?? { arrived: 0, hosted: 0 }),
       ...this.#owners.counts,
+      owned: this.#owners.sizes.held,
+      kept: this.#replicas.sizes,
       nodes,
       isBusUp: bus.state === "up",
       waitingBytes: bus.waitingBytes,

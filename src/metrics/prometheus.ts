@@ -47,6 +47,8 @@ export interface NodeFigures {
   /** Sessions taken over from nodes that are gone, and by others from this one. */
   readonly takeovers: number;
   readonly lost: number;
+  /** Sessions of other nodes that would go on here, and how many there was no room for. */
+  readonly kept: { readonly sessions: number; readonly refused: number };
   readonly usedTokens: number;
   /** Claims that failed, or that another node was before. */
   readonly refused: { readonly session: number; readonly token: number };
@@ -369,6 +371,18 @@ function clusterMetrics(now: NodeFigures | null, read: () => NodeFigures | null)
       name: "voicewire_cluster_sessions_lost_total",
       help: "Sessions that ended here because another node owns them now",
       read: of(({ lost }) => lost),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_sessions_kept",
+      help: "Sessions of other nodes that go on here when their node dies",
+      read: of(({ kept }) => kept.sessions),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_sessions_not_kept_total",
+      help: "Sessions of other nodes for whose texts there was no room here",
+      read: of(({ kept }) => kept.refused),
     },
     {
       kind: "gauge",

@@ -46,6 +46,8 @@ it("a node counts its nodes, sessions, relayed clients and what they cost on the
   expect(owner.get('voicewire_cluster_nodes{state="alive"}')).toBe(2);
   expect(owner.get("voicewire_cluster_sessions_owned")).toBe(1);
   expect(other.get("voicewire_cluster_sessions_owned")).toBe(0);
+  expect(other.get("voicewire_cluster_sessions_kept")).toBe(1);
+  expect(other.get("voicewire_cluster_sessions_not_kept_total")).toBe(0);
   expect(owner.get('voicewire_cluster_relayed_connections{side="hosted"}')).toBe(1);
   expect(other.get('voicewire_cluster_relayed_connections{side="arrived"}')).toBe(1);
   const sentBytes = owner.get('voicewire_cluster_relay_bytes_total{direction="out"}') ?? 0;
