@@ -4,6 +4,7 @@
  * proxy the last; what is a body to one is a request to the other (RFC 9112 section 6.3). And who sends it may do so: a
  * route can't be mounted without saying what it asks for.
  */
+
 import type {
   HttpRequest,
   HttpResponse,
@@ -16,6 +17,7 @@ import { claimAt, type Door, identifyAt } from "../access/door.ts";
 import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { ABNORMAL_CLOSURE } from "../kit/close-codes.ts";
 import { errorBody } from "../protocol/events.ts";
 import { allPresentedBy, answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
 import { holdRequest } from "./held-request.ts";
@@ -101,9 +103,6 @@ export interface MountedRoute {
   readonly pattern: string;
   readonly access: RouteAccess;
 }
-
-/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
-export const ABNORMAL_CLOSURE = 1006;
 
 export interface CheckedRoutesOptions {
   readonly origins: OriginRules;

@@ -3,8 +3,10 @@
  * brings what it says into the session. The session may be at another node: then its leg is there, too, and this interface is
  * between the two.
  */
+
 import { toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
+import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
 import type { Logger } from "../kit/log.ts";
 import type { CallStart, CallVia, CarrierEvent } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
@@ -74,8 +76,6 @@ export interface LegDeps {
 const LAST_WORDS_POLL_MS = 50;
 /** How long a carrier may take to say that it has played the last of it, ms. */
 const LAST_MARK_MS = 2000;
-/** WebSocket close code of an ordinary end. */
-export const ORDINARY_END = 1000;
 
 interface Joined {
   readonly session: Session;
@@ -170,7 +170,7 @@ export class SessionLeg implements CallLeg, BridgedCall {
   }
 
   hangUp(): void {
-    this.#end(ORDINARY_END, "hangup");
+    this.#end(NORMAL_CLOSURE, "hangup");
   }
 
   noteDropped(frames: number): void {

@@ -6,8 +6,10 @@
  *
  * It gets the messages and the socket's end by calls, and sends through its line; it knows no socket.
  */
+
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
+import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
 import type { Logger } from "../kit/log.ts";
 import type {
   CallStart,
@@ -22,7 +24,7 @@ import type { SpeakCommand } from "../protocol/commands.ts";
 import type { Account } from "../session/commands.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
 import { parameterOf, sessionIdOf } from "./call-facts.ts";
-import { type CallLeg, type Greeting, type LegOptions, ORDINARY_END } from "./call-leg.ts";
+import type { CallLeg, Greeting, LegOptions } from "./call-leg.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
 import type { CallLine } from "./carrier-listener.ts";
 import { FollowingLeg, type FollowingLegOptions } from "./following-leg.ts";
@@ -178,7 +180,7 @@ export class Call {
       return;
     }
     if (event.kind === "stopped") {
-      this.#finish({ closeCode: ORDINARY_END, reason: event.reason ?? "stopped" });
+      this.#finish({ closeCode: NORMAL_CLOSURE, reason: event.reason ?? "stopped" });
       return;
     }
     this.#leg?.take(event);

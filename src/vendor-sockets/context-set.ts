@@ -2,8 +2,10 @@
  * The contexts of one vendor socket: who is open, what each has to say, what is said when one is over, and the end of
  * the socket, which is one error message at most and one close.
  */
+
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
+import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
 import { Semaphore } from "../kit/semaphore.ts";
 import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
 import { closeReason, fault, faultOf, type SocketFault } from "../protocol/elevenlabs/socket-faults.ts";
@@ -42,7 +44,6 @@ export interface ContextSetOptions<T> extends SocketOptions {
 const CLOSING_FACTOR = 4;
 /** How soon a context that would be over but is still speaking is looked at again, ms. */
 const LOOK_AGAIN_MS = 1000;
-const ORDINARY_CLOSE = 1000;
 
 export class ContextSet<T> {
   readonly #options: ContextSetOptions<T>;
@@ -186,7 +187,7 @@ export class ContextSet<T> {
       return;
     }
     this.abort();
-    this.#options.port.end(ORDINARY_CLOSE, "");
+    this.#options.port.end(NORMAL_CLOSURE, "");
   }
 
   *#watched(): Iterable<Idler> {

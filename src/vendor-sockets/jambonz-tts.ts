@@ -2,8 +2,10 @@
  * One socket of jambonz's streaming speech interface, which lives as long as a call: sentences in, L16 out, until it is
  * interrupted. What has not left then is dropped, here and at the upstream.
  */
+
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
+import { NORMAL_CLOSURE, POLICY_VIOLATION } from "../kit/close-codes.ts";
 import { Semaphore } from "../kit/semaphore.ts";
 import {
   endsSentence,
@@ -41,8 +43,6 @@ type JambonzPinned = Pick<
   "languageCode" | "seed" | "applyTextNormalization" | "enableLogging"
 >;
 
-const ORDINARY_CLOSE = 1000;
-const REFUSED_CLOSE = 1008;
 /**
  * A text that does not end a sentence waits so long for the rest of it, ms. jambonz itself has waited a second for the
  * sentence's end by then, or flushes at once.
@@ -134,7 +134,7 @@ export class JambonzTtsSocket implements SpeakingSocket {
         break;
       case "stop":
         this.closed();
-        this.#options.port.end(ORDINARY_CLOSE, "");
+        this.#options.port.end(NORMAL_CLOSURE, "");
         break;
       default:
     }
@@ -248,5 +248,5 @@ export class JambonzTtsSocket implements SpeakingSocket {
 /** An error message, and the close that follows it. */
 export function endJambonzSocket(port: JambonzTtsOptions["port"], error: GatewayError): void {
   port.send(jambonzError(error));
-  port.end(REFUSED_CLOSE, error.code);
+  port.end(POLICY_VIOLATION, error.code);
 }

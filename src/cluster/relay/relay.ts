@@ -5,8 +5,10 @@
  *   client --socket--> its node: connect() ----bus----> owner: host.opened() --> session
  *   client <--socket-- ArrivedSocket <---------bus----- RelayedListener <-- deliver, notify, end
  */
+
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import { ERRORS, type GatewayError } from "../../errors.ts";
+import { ABNORMAL_CLOSURE, POLICY_VIOLATION } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
@@ -62,11 +64,6 @@ export interface RelayTraffic {
   readonly messagesOut: number;
   readonly bytesOut: number;
 }
-
-/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
-const ABNORMAL_CLOSURE = 1006;
-/** Policy violation (RFC 6455 section 7.4.1): what came could not be read. */
-const POLICY_VIOLATION = 1008;
 
 export class Relay<Facts, Connection> {
   readonly #options: RelayOptions<Facts, Connection>;

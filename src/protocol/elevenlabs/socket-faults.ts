@@ -1,5 +1,7 @@
 /** What ends a vendor socket, as the vendor says it, and what is refused before the upgrade. */
+
 import type { ErrorCode, GatewayError } from "../../errors.ts";
+import { POLICY_VIOLATION } from "../../kit/close-codes.ts";
 
 /** An error message and the close that follows it. */
 export interface SocketFault {
@@ -13,8 +15,6 @@ export interface SocketFault {
   readonly param?: string;
 }
 
-/** Policy violation: the vendor closes with this, whatever it was. */
-const POLICY_VIOLATION = 1008;
 /** RFC 6455 section 5.5: a control frame has 125 bytes, two of which are the code. */
 const MAX_REASON_BYTES = 123;
 
@@ -49,6 +49,7 @@ const WORDS: Partial<Readonly<Record<ErrorCode, string>>> = {
 };
 
 export function fault(error: string, message: string, param?: string): SocketFault {
+  // The vendor closes with this, whatever it was.
   return { error, message, code: POLICY_VIOLATION, ...(param === undefined ? {} : { param }) };
 }
 

@@ -1,13 +1,15 @@
 /** A request over HTTP here whose session is at another node: that answers it, and its answer is handed on. */
+
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
+import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Answer } from "../http.ts";
 import type { LiveDeps } from "../live-request.ts";
 import { passFacts } from "../passed-facts.ts";
 import { endedBefore } from "./far-listener.ts";
-import { type AnswerStream, type HostedRequest, WHOLE } from "./hosted-answer.ts";
+import type { AnswerStream, HostedRequest } from "./hosted-answer.ts";
 
 export interface ArrivedAnswerOptions {
   /** All of it. */
@@ -62,9 +64,9 @@ export class ArrivedAnswer implements ArrivedSocket {
     this.#finish(closeCode);
     const { stream, onAnswer, onRefused } = this.#options;
     const answer = this.#answer;
-    if (!this.#hasBegun || (answer !== null && closeCode !== WHOLE)) onRefused(endedBefore(reason));
+    if (!this.#hasBegun || (answer !== null && closeCode !== NORMAL_CLOSURE)) onRefused(endedBefore(reason));
     else if (answer !== null) onAnswer({ ...answer, body: Buffer.concat(this.#pieces) });
-    else if (closeCode === WHOLE) stream?.end("");
+    else if (closeCode === NORMAL_CLOSURE) stream?.end("");
     else stream?.cut();
   }
 
@@ -75,7 +77,7 @@ export class ArrivedAnswer implements ArrivedSocket {
 
   /** The client has gone. Idempotent. */
   leave(): void {
-    this.#finish(WHOLE);
+    this.#finish(NORMAL_CLOSURE);
   }
 
   #begin(bytes: Uint8Array): void {

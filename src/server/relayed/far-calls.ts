@@ -6,20 +6,16 @@
  *                     {"kind":"stopped","reason"}
  *   to the call       bytes: a frame each          {"kind":"joined"}   {"kind":"mark","name"}   {"kind":"flush"}   {"kind":"clear"}
  */
+
 import { ANYBODY } from "../../access/caller.ts";
 import type { ArrivedSocket, OwnerConnection, RelayedListener } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import { toGatewayError } from "../../errors.ts";
+import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Wire } from "../../protocol/carrier/carrier.ts";
-import {
-  type CallLeg,
-  type CallTerms,
-  type Greeting,
-  type LegEvent,
-  ORDINARY_END,
-} from "../../telephony/call-leg.ts";
+import type { CallLeg, CallTerms, Greeting, LegEvent } from "../../telephony/call-leg.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { FarCalls } from "../../telephony/following-leg.ts";
 import { passFacts } from "../passed-facts.ts";
@@ -84,7 +80,7 @@ class FarLeg implements CallLeg, ArrivedSocket {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#say({ kind: "stopped", reason });
-    this.#connection.closed(ORDINARY_END);
+    this.#connection.closed(NORMAL_CLOSURE);
   }
 
   // ---- ArrivedSocket

@@ -2,11 +2,13 @@
  * A listener at this node whose session is at another one. It joins there as a client of the native protocol does, and what comes
  * back is handed on: frames as they are, events with as much of their JSON read as players need.
  */
+
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { Listener, SendResult } from "../../delivery/listener.ts";
 import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import { GatewayError, isErrorCode } from "../../errors.ts";
+import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { ParsedSettings } from "../../session/settings.ts";
@@ -114,7 +116,7 @@ export class FarListener implements ArrivedSocket {
   /** The listener has gone. Idempotent. */
   leave(): void {
     this.#isOver = true;
-    this.#connection?.closed(GOOD_BYE);
+    this.#connection?.closed(NORMAL_CLOSURE);
   }
 
   #joined(): void {
@@ -128,9 +130,6 @@ export class FarListener implements ArrivedSocket {
       this.#options.listener.deliver(batch.splice(0), this.#options.offsets);
   }
 }
-
-/** RFC 6455 section 7.4.1. */
-const GOOD_BYE = 1000;
 
 /** An event as another node has written it; undefined: it is none. */
 function readEvent(bytes: Uint8Array): Event | undefined {

@@ -5,14 +5,13 @@
  *   {"answer":{status, contentType, headers}}, its body in pieces, an ordinary end
  *   {"stream":{headers}}, bytes, bytes, ... and the end, ordinary where it is whole
  */
+
 import type { RelayedListener } from "../../cluster/relay/relay.ts";
+import { INTERNAL_ERROR, NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import { type Answer, failure } from "../http.ts";
 import type { PassedFacts } from "../passed-facts.ts";
 import type { HostedClient, TakeIn } from "./relay-host.ts";
 
-/** RFC 6455 section 7.4.1: an ordinary end, and one for a fault. */
-export const WHOLE = 1000;
-const NOT_WHOLE = 1011;
 /** Well below what a bus takes as one message. */
 const PIECE_BYTES = 64 * 1024;
 
@@ -105,11 +104,11 @@ export class HostedAnswer implements AnswerStream, HostedClient {
 
   end(last: Uint8Array | string): void {
     this.write(last);
-    this.#close(WHOLE);
+    this.#close(NORMAL_CLOSURE);
   }
 
   cut(): void {
-    this.#close(NOT_WHOLE);
+    this.#close(INTERNAL_ERROR);
   }
 
   // ---- HostedClient

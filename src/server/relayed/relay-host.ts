@@ -1,7 +1,9 @@
 /** Takes clients of other nodes in as if they had come here. */
+
 import type { Door } from "../../access/door.ts";
 import type { RelayedListener, RelayHost } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
+import { POLICY_VIOLATION } from "../../kit/close-codes.ts";
 import { type ArrivalKind, type PassedFacts, readFacts } from "../passed-facts.ts";
 import { type HttpArrival, newConnection } from "../sockets/live-connection.ts";
 import type { LiveConnections } from "../sockets/live-connections.ts";
@@ -20,8 +22,6 @@ export interface HostedClient {
 export type TakeIn = (facts: PassedFacts, listener: RelayedListener) => HostedClient | undefined;
 
 const NOBODY: HostedClient = { message: () => undefined, drained: () => undefined, closed: () => undefined };
-/** Policy violation (RFC 6455 section 7.4.1). */
-const POLICY_VIOLATION = 1008;
 
 export function relayHost(
   takeIn: Readonly<Record<ArrivalKind, TakeIn>>,

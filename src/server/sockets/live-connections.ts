@@ -2,6 +2,7 @@
  * Clients of the native protocol: they join a session, their commands are carried out, and they leave. What their messages
  * come by is somebody else's: a socket of this port (live-socket.ts).
  */
+
 import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";
 import type { Caller } from "../../access/caller.ts";
@@ -12,6 +13,7 @@ import { mustFollow } from "../../access/narrower.ts";
 import { movedAway, type SessionPlace } from "../../cluster/cluster.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { ABNORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
@@ -23,7 +25,6 @@ import { parseLastEventId } from "../../session/connections/resume-token.ts";
 import { checkId, type Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { passedQuery, passFacts } from "../passed-facts.ts";
-import { ABNORMAL_CLOSURE } from "../routes.ts";
 import type { LiveCluster } from "../session-place.ts";
 import type { Bytes } from "./backlog.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
