@@ -5,6 +5,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { PlaceAsking, SessionPlace } from "../session/place.ts";
 import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
 import { isLiving, NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
@@ -24,16 +25,6 @@ import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/rep
 import { type Replica, Replicas, replicaOf, toldWhole } from "./takeover/replicas.ts";
 import { type KeptSession, Replicator } from "./takeover/replicator.ts";
 import { type SharedUpstream, UsageExchange, type UsageSource } from "./usage-exchange.ts";
-
-/** A session's node: this one, or the process that owns it. */
-export type SessionPlace = "here" | { readonly owner: string };
-
-export interface PlaceAsking {
-  /** Who asks may open the session. */
-  readonly mayOpen: boolean;
-  /** Who asks can go on to another node: they have not come from one. */
-  readonly mayMove: boolean;
-}
 
 export interface ClusterOptions {
   readonly bus: Bus;

@@ -1,5 +1,6 @@
 /** Where a session is, in a cluster: asked before anything joins it or opens it. */
-import type { Cluster, PlaceAsking, SessionPlace } from "../cluster/cluster.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { PlaceAsking, SessionPlace } from "../session/place.ts";
 import { checkId } from "../session/sessions.ts";
 
 /** What the other nodes are asked. */

@@ -7,23 +7,17 @@
  */
 import { GatewayError, isErrorCode, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
+import type { PlaceAsking, SessionPlace } from "../session/place.ts";
 import { checkId, type Sessions } from "../session/sessions.ts";
 import type { CallLeg, Greeting, LegEvent, LegOptions } from "./call-leg.ts";
 import type { CarrierCounts } from "./call-stats.ts";
 
-/** A session's node: this one, or the process that owns it. */
-export type CallSite = "here" | { readonly owner: string };
-
 /** Sessions at other nodes. */
 export interface FarCalls {
   /** As far as it is known here; undefined: it has to be asked for. */
-  known(sessionId: string): CallSite | undefined;
+  known(sessionId: string): SessionPlace | undefined;
   /** See Cluster.place. */
-  place<T>(
-    sessionId: string,
-    rights: { readonly mayOpen: boolean; readonly mayMove: boolean },
-    enter: (site: CallSite) => T,
-  ): Promise<T>;
+  place<T>(sessionId: string, asking: PlaceAsking, enter: (place: SessionPlace) => T): Promise<T>;
   /** A leg in the session at `owner`, which says so when it is there. Throws bus_lost. */
   legAt(owner: string, options: LegOptions & { readonly onJoined: () => void }): CallLeg;
 }
@@ -96,7 +90,7 @@ export class FollowingLeg implements CallLeg {
       return;
     }
     far
-      .place(sessionId, { mayOpen: this.#mayOpen, mayMove: false }, (site) => this.#enterAt(site))
+      .place(sessionId, { mayOpen: this.#mayOpen, mayMove: false }, (place) => this.#enterAt(place))
       .catch((thrown: unknown) => this.#notEntered(thrown));
   }
 
@@ -129,10 +123,10 @@ export class FollowingLeg implements CallLeg {
     return this.#lostAtMs === null || this.#options.clock.nowMs() - this.#lostAtMs >= OPEN_AFTER_MS;
   }
 
-  #enterAt(site: CallSite): void {
+  #enterAt(place: SessionPlace): void {
     if (this.#isOver) return;
     const { far, legHere, sessions, terms, line, opusAccount } = this.#options;
-    if (site === "here" && !this.#mayOpen && !sessions.has(terms.sessionId)) throw nodeLost();
+    if (place === "here" && !this.#mayOpen && !sessions.has(terms.sessionId)) throw nodeLost();
     this.#number += 1;
     const number = this.#number;
     const options: LegOptions = {
@@ -142,20 +136,20 @@ export class FollowingLeg implements CallLeg {
       ...(opusAccount === undefined ? {} : { opusAccount }),
       greeting: () => this.#greetOnce(),
       onEnd: (closeCode, reason) => {
-        if (number === this.#number) this.#ended(site, closeCode, reason);
+        if (number === this.#number) this.#ended(place, closeCode, reason);
       },
     };
     const leg =
-      site === "here" || far === null
+      place === "here" || far === null
         ? legHere(options)
-        : far.legAt(site.owner, { ...options, onJoined: () => this.#joined() });
+        : far.legAt(place.owner, { ...options, onJoined: () => this.#joined() });
     // Joining may have ended it.
     if (this.#isOver || number !== this.#number) {
       leg.leave("session ended");
       return;
     }
     this.#leg = leg;
-    if (site === "here") this.#joined();
+    if (place === "here") this.#joined();
     if (this.#isHeld) leg.take({ kind: "hold" });
     for (const event of this.#waiting.splice(0)) leg.take(event);
   }
@@ -168,15 +162,15 @@ export class FollowingLeg implements CallLeg {
     this.#options.onJoined();
   }
 
-  #ended(site: CallSite, closeCode: number, reason: string): void {
+  #ended(place: SessionPlace, closeCode: number, reason: string): void {
     this.#number += 1;
     const leg = this.#leg;
     this.#leg = null;
     leg?.leave(reason);
     const { far, sessions, onEnd, onRefused } = this.#options;
-    const isLost = reason === "bus_lost" || (site !== "here" && reason === "draining");
+    const isLost = reason === "bus_lost" || (place !== "here" && reason === "draining");
     if (far !== null && isLost && !sessions.isDraining) this.#tryLater();
-    else if (site === "here" || this.#hasJoined || !isErrorCode(reason)) onEnd(closeCode, reason);
+    else if (place === "here" || this.#hasJoined || !isErrorCode(reason)) onEnd(closeCode, reason);
     else onRefused(new GatewayError(reason, "The session's node does not take the call"));
   }
 

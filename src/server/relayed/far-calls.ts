@@ -39,7 +39,7 @@ interface CallFacts {
 export function farCalls(cluster: LiveCluster): FarCalls {
   return {
     known: (sessionId) => cluster.known(sessionId),
-    place: (sessionId, rights, enter) => cluster.place(sessionId, rights, enter),
+    place: (sessionId, asking, enter) => cluster.place(sessionId, asking, enter),
     legAt: (owner, options) => new FarLeg({ cluster, owner }, options),
   };
 }

@@ -1,21 +1,22 @@
 /** A call's leg as it follows its session: what it asks of the other nodes, when, and what it gives up for. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
+import type { SessionPlace } from "../../../src/session/place.ts";
 import type { CallLeg, LegEvent, LegOptions } from "../../../src/telephony/call-leg.ts";
 import { CallStats } from "../../../src/telephony/call-stats.ts";
-import { type CallSite, type FarCalls, FollowingLeg } from "../../../src/telephony/following-leg.ts";
+import { type FarCalls, FollowingLeg } from "../../../src/telephony/following-leg.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { MemoryLine } from "./call-rig.ts";
 import { TINY_START } from "./tiny-dialect.ts";
 
 /** A leg somewhere, as its call made it. */
 class TestLeg implements CallLeg {
-  readonly site: CallSite;
+  readonly place: SessionPlace;
   readonly options: LegOptions;
   readonly taken: LegEvent[] = [];
   left: string | null = null;
-  constructor(site: CallSite, options: LegOptions) {
-    this.site = site;
+  constructor(place: SessionPlace, options: LegOptions) {
+    this.place = place;
     this.options = options;
   }
   take(event: LegEvent): void {
@@ -36,12 +37,12 @@ function follow({ isAlone = false }: { isAlone?: boolean } = {}) {
   const marks: string[] = [];
   const asked: boolean[] = [];
   const seen = { joined: 0, greetings: 0, refused: "", ended: "" };
-  let known: CallSite | undefined = { owner: "a" };
-  let placed: CallSite | GatewayError = "here";
+  let known: SessionPlace | undefined = { owner: "a" };
+  let placed: SessionPlace | GatewayError = "here";
   const has = new Set<string>();
   let confirm: () => void = () => undefined;
-  const add = (site: CallSite, options: LegOptions): TestLeg => {
-    const leg = new TestLeg(site, options);
+  const add = (place: SessionPlace, options: LegOptions): TestLeg => {
+    const leg = new TestLeg(place, options);
     legs.push(leg);
     return leg;
   };
@@ -103,11 +104,11 @@ function follow({ isAlone = false }: { isAlone?: boolean } = {}) {
       return last;
     },
     confirm: () => confirm(),
-    know: (site: CallSite | undefined) => {
-      known = site;
+    know: (place: SessionPlace | undefined) => {
+      known = place;
     },
-    placeAt: (site: CallSite | GatewayError) => {
-      placed = site;
+    placeAt: (place: SessionPlace | GatewayError) => {
+      placed = place;
     },
     /** With what was promised meanwhile. */
     pass: async (ms: number) => {
@@ -126,7 +127,7 @@ describe("a call's leg", () => {
   it("is here at once where the gateway is alone, and what ends it ends the call", () => {
     const rig = follow({ isAlone: true });
     rig.leg.enter();
-    expect([rig.last().site, rig.seen.joined]).toEqual(["here", 1]);
+    expect([rig.last().place, rig.seen.joined]).toEqual(["here", 1]);
     lose(rig.last());
     expect([rig.seen.ended, rig.last().left]).toEqual(["bus_lost", "bus_lost"]);
   });
@@ -157,7 +158,7 @@ describe("a call's leg", () => {
     rig.leg.take(media(3));
     rig.know({ owner: "b" });
     await rig.pass(100);
-    expect(rig.last()).toMatchObject({ site: { owner: "b" }, taken: [media(3)] });
+    expect(rig.last()).toMatchObject({ place: { owner: "b" }, taken: [media(3)] });
     rig.last().options.codec.mark("m1");
     expect(new Set(rig.marks).size).toBe(2);
     const [old = "", own = ""] = rig.marks;
@@ -176,7 +177,7 @@ describe("a call's leg", () => {
     await rig.pass(3900);
     expect([rig.legs.length, new Set(rig.asked)]).toEqual([1, new Set([false])]);
     await rig.pass(600);
-    expect(rig.last().site).toBe("here");
+    expect(rig.last().place).toBe("here");
     expect(rig.asked.at(-1)).toBe(true);
   });
 
@@ -187,7 +188,7 @@ describe("a call's leg", () => {
     lose(rig.last());
     rig.has.add("s");
     await rig.pass(100);
-    expect(rig.last().site).toBe("here");
+    expect(rig.last().place).toBe("here");
   });
 
   it("gives up after 8 s, and goes on looking where a new leg is lost again", async () => {
