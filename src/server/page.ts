@@ -13,7 +13,10 @@ const TYPES: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** Scripts, styles and sockets from here only (`'self'` is ws: and wss: of the same host, too); WebAssembly for the decoder that stands in for WebCodecs. */
+/**
+ * Scripts, styles and sockets from here only (`'self'` is ws: and wss: of the same host, too); WebAssembly for the decoder that
+ * stands in for WebCodecs.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",

@@ -8,7 +8,7 @@ export interface ResponseTerms {
   readonly caller: Caller;
   /** Throws forbidden where the key, as it is now, does not allow what the response has. */
   readonly mustStay: (caller: Caller) => void;
-  /** It goes on without end, and ends with its token or at its age. Else what was accepted is sent to its end, as far as a lease lets it. */
+  /** It has no end but its token's or its age. Else what was accepted is sent to its end, as far as a lease lets it. */
   readonly isEndless: boolean;
 }
 

@@ -10,7 +10,10 @@ const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Where it is written down which sessions are here: for the other nodes of a cluster. */
 export interface SessionRegister {
-  /** A session is opened. `epoch`: unlike that of any before; `former`: what another node had of it, which has gone. Throws where it is another node's. */
+  /**
+   * A session is opened. `epoch`: unlike that of any before; `former`: what another node had of it, which has gone. Throws where
+   * it is another node's.
+   */
   opened(sessionId: string): {
     readonly epoch: string;
     readonly former: { readonly epoch: string; readonly saved: SavedSession } | null;

@@ -2,10 +2,9 @@
  * Sample-rate conversion in pieces: a polyphase FIR low-pass (windowed sinc, Kaiser) whose delay is taken out, so
  * that sample k of the output is the input at time k / toRate and times stay true.
  *
- * Measured against two libraries in WebAssembly (20 ms pieces, 7 pairs of rates, the same machine and minute). Time: see
- * `npm run bench -- resample`; before its loop was WebAssembly too (resample-kernel.ts, a twelfth of the time) it took
- * 0.4-1.0 of speex-resampler's at quality 7 and 0.3-0.75 of libsamplerate's fastest sinc. Loss at 0.85 of the lower Nyquist frequency: ours 0.1 dB, speex 0.0 (7) and up to
- * 1.1 (3), libsamplerate 8.8. Aliases: ours under -80 dB, as speex at 3; the others lower than 16 bits show. Ours is
+ * Measured against two libraries in WebAssembly (20 ms pieces, 7 pairs of rates; `npm run bench -- resample` has the times).
+ * Loss at 0.85 of the lower Nyquist frequency: ours 0.1 dB, speex-resampler 0.0 (quality 7) and up to 1.1 (3), libsamplerate's
+ * fastest sinc 8.8. Aliases: ours under -80 dB, as speex at 3; the others lower than 16 bits show. Ours is
  * kept because it costs less at that quality and because both others leave their delay in and round lengths freely.
  */
 import { type KernelTable, ResampleKernel } from "./resample-kernel.ts";

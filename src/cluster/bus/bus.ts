@@ -52,8 +52,8 @@ export interface KeyTable {
   /** May be as old as the call: decide by `claim` and `takeOver`, never by this. */
   find(key: string): Promise<Entry | undefined>;
   /**
-   * Calls with each entry whose key begins with `prefix` (words that each end with a dot; "" is every entry), then with each change. Resolves once the present
-   * entries were given. Behind a loss only what differs from before is given.
+   * Calls with each entry whose key begins with `prefix` (words that each end with a dot; "" is every entry), then with each
+   * change. Resolves once the present entries were given. Behind a loss only what differs from before is given.
    */
   watch(prefix: string, listener: (change: TableChange) => void): Promise<BusHandle>;
 }

@@ -1,6 +1,7 @@
 /**
- * The bus of a node that started while no server could be reached: until one can it is alone, on a bus in memory, or with the other workers of its
- * machine. Then it goes over. To those who use the bus that looks as if it had been lost with its store and come back, which they live with anyway.
+ * The bus of a node that started while no server could be reached. Until one can, the node is alone, on a bus in memory, or
+ * with the other workers of its machine. Then it goes over. To those who use the bus that looks as if it had been lost with
+ * its store and come back, which they live with anyway.
  */
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";

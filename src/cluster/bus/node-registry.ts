@@ -18,7 +18,10 @@ import {
   type NodeFacts,
 } from "./heartbeat.ts";
 
-/** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s, or for 0.7 s and nobody answers under its subject. "left": it went in order, or is forgotten. */
+/**
+ * "suspect": no heartbeat for 1.5 s. "gone": none for 3 s, or for 0.7 s and nobody answers under its subject. "left": it went
+ * in order, or is forgotten.
+ */
 export type NodeState = "alive" | "suspect" | "gone" | "left";
 
 export interface NodeView {

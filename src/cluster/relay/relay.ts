@@ -104,7 +104,10 @@ export class Relay<Facts, Connection> {
     return { arrived, hosted };
   }
 
-  /** A client has arrived here, of which `facts` say as JSON what `readFacts` of the other side reads, and whose session that process owns. Throws bus_lost, listener_limit. */
+  /**
+   * A client has arrived here whose session that process owns. `facts`: what `readFacts` of the other side reads, as JSON.
+   * Throws bus_lost.
+   */
   connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#isClosed || this.#options.bus.state !== "up") throw relayLost("the bus is lost");
     return this.#peer(owner).connect(facts, socket);

@@ -1,8 +1,9 @@
 /**
  * Shares the event loop between connections that have brought more messages than are handled at once. The server library
  * hands a socket all that one read has brought, up to 512 KB: ten thousand small messages in a row, and nobody else's is
- * read before the last of them. So a connection handles what takes DIRECT_MS; what comes beyond is only copied into its inbox (inbox.ts), and here
- * all inboxes are handled one after the other, in rounds between which the event loop reads everybody's sockets.
+ * read before the last of them. So a connection handles what takes DIRECT_MS; what comes beyond is only copied into its inbox
+ * (inbox.ts), and here all inboxes are handled one after the other, in rounds between which the event loop reads everybody's
+ * sockets.
  *
  * Reading can't be stopped: this library has no pause for a WebSocket, and goes on with the next 512 KB where they have come
  * by then. Keeping a message costs about a microsecond; only an inbox's bound ends the reading of a client that goes on.

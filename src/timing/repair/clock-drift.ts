@@ -21,7 +21,10 @@ export interface ChunkEnds {
   readonly audio: AudioSpan;
 }
 
-/** `open`: more has to come. `steady`: at the rate of the audio. `scaled`: divided by `rate`. `unknown`: neither the audio's rate nor another one. */
+/**
+ * `open`: more has to come. `steady`: at the rate of the audio. `scaled`: divided by `rate`. `unknown`: neither the audio's rate
+ * nor another one.
+ */
 export type Verdict = "open" | "steady" | "scaled" | "unknown";
 
 /** Times and audio that end within this end together: a resampler holds back 1.3 ms of a chunk, and a header is 2 ms of audio. */
