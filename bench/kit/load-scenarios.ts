@@ -13,7 +13,7 @@ import { monotonicMs, wait } from "./monotonic.ts";
 /** Longest wait for the first frame of an utterance that will be interrupted, ms. */
 const FIRST_FRAME_DEADLINE_MS = 10_000;
 
-interface Seat {
+interface Talker {
   readonly connection: Connection;
   readonly index: number;
 }
@@ -39,11 +39,11 @@ export async function runTurns(connections: readonly Connection[], args: TurnArg
 
 /** null: no frame or no end in time. */
 function takeTurn(
-  seat: Seat,
+  talker: Talker,
   turn: { readonly round: number; readonly args: TurnArgs },
 ): Promise<TurnSample | null> {
-  const { connection } = seat;
-  const key = `${seat.index}.${turn.round}`;
+  const { connection } = talker;
+  const key = `${talker.index}.${turn.round}`;
   return new Promise((resolve) => {
     let firstFrameMs: number | null = null;
     const sentMs = monotonicMs();
@@ -94,16 +94,16 @@ export async function runInterrupts(
 }
 
 async function takeInterrupt(
-  seat: Seat,
+  talker: Talker,
   turn: { readonly round: number; readonly args: InterruptArgs },
 ): Promise<InterruptSample | null> {
-  const { connection } = seat;
+  const { connection } = talker;
   const { args } = turn;
-  const key = `${seat.index}.${turn.round}`;
+  const key = `${talker.index}.${turn.round}`;
   const hasBegun = nextFrame(connection);
   connection.send(speak(args, key));
   if (!(await hasBegun)) return null;
-  await wait(args.speakMs * (1 + scatter(seat.index, turn.round)));
+  await wait(args.speakMs * (1 + scatter(talker.index, turn.round)));
   let lastFrameMs: number | null = null;
   let receiptMs: number | null = null;
   connection.onFrame = (atMs) => {

@@ -4,7 +4,7 @@ import { SILENCE_LEVEL } from "../../src/audio/analysis/silence.ts";
 const BYTES_PER_SAMPLE = 2;
 /** Length of the stretch that is looked for, from the first sound on. */
 const NEEDLE_SAMPLES = 2400;
-/** At a seam the gateway lets sound rise and fall in a few milliseconds: that much at both ends may be changed. */
+/** At a splice the gateway lets sound rise and fall in a few milliseconds: that much at both ends may be changed. */
 const SEAM_SAMPLES = 240;
 
 export interface Placement {
@@ -13,7 +13,7 @@ export interface Placement {
   /** The answer's samples that are there, end exclusive; silence at its edges may be counted in that is not its own. */
   readonly from: number;
   readonly to: number;
-  /** Every sample from the first sound to the last is there, unchanged but for seams. */
+  /** Every sample from the first sound to the last is there, unchanged but for splices. */
   readonly isWhole: boolean;
   /** First and last sample that is no silence, in the answer. */
   readonly firstSound: number;

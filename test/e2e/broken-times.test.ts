@@ -16,7 +16,7 @@ const BYTES_PER_MS = 8;
 /** A stretch of what is heard that is looked for in what the service said; before it, sound rises. */
 const NEEDLE_FROM_MS = 40;
 const NEEDLE_MS = 100;
-/** What paces that are mended are off, with the end of the speech that falls to nothing. */
+/** How far corrected rates are off, with the end of the speech that falls to nothing. */
 const MAX_ERROR_MS = 20;
 
 let service: RunningService;

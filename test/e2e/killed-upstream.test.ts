@@ -195,7 +195,7 @@ function isLoud(audio: Buffer): boolean {
 
 /**
  * How far from the beginning of any character the service spoke this sound, ms; null where it did not speak it. Silence
- * between the beginning of a response's first character and its sound does not count: the gateway drops it at a seam.
+ * between the beginning of a response's first character and its sound does not count: the gateway drops it at a splice.
  */
 function errorOf(needle: Buffer, recorded: readonly Recorded[]): number | null {
   for (const { audio, startsMs } of recorded) {

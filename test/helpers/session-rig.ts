@@ -83,7 +83,7 @@ export const TEST_TUNING: SessionTuning = {
   speculateMs: 4000,
   speculateChars: 600,
   nobodyListens: "hold",
-  // Scripted audio stays as it is scripted; the tests of seams turn this on.
+  // Scripted audio stays as it is scripted; the tests of splices turn this on.
   trimMs: 0,
   pauseClauseMs: 0,
   pauseSentenceMs: 0,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { riseGain, scaleSamples } from "../../../src/audio/analysis/fade.ts";
 import { decodeSamples, encodeSamples } from "../../../src/audio/analysis/silence.ts";
-import { seamStep } from "../../helpers/seam-step.ts";
+import { spliceStep } from "../../helpers/splice-step.ts";
 import { noise, tone } from "./helpers.ts";
 
-describe("seamStep()", () => {
-  it("is the step at the seam against the largest inside", () => {
+describe("spliceStep()", () => {
+  it("is the step at the splice against the largest inside", () => {
     const cases: [string, number[], number[], number][] = [
       ["as steep as inside", [0, 10, 20], [30, 40], 1],
       ["no step", [0, 10, 20], [20, 10], 0],
@@ -18,15 +18,15 @@ describe("seamStep()", () => {
       ["nothing behind", [500], [], 0],
     ];
     for (const [name, before, after, ratio] of cases) {
-      expect(seamStep(Int16Array.from(before), Int16Array.from(after)), name).toBeCloseTo(ratio, 10);
+      expect(spliceStep(Int16Array.from(before), Int16Array.from(after)), name).toBeCloseTo(ratio, 10);
     }
   });
 
   it("keeps a tone that goes on apart from one that was cut", () => {
     const whole = tone({ hz: 440, rate: 48_000, samples: 480 });
-    expect(seamStep(whole.slice(0, 240), whole.slice(240))).toBeLessThanOrEqual(1);
+    expect(spliceStep(whole.slice(0, 240), whole.slice(240))).toBeLessThanOrEqual(1);
     // A quarter and three quarters of a period: from peak to trough.
-    expect(seamStep(whole.slice(0, 28), whole.slice(82))).toBeGreaterThan(30);
+    expect(spliceStep(whole.slice(0, 28), whole.slice(82))).toBeGreaterThan(30);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Lanes without a session: frames and events in order, in step and behind. */
+/** Delivery groups without a session: frames and events in order, in step and behind. */
 import { describe, expect, it } from "vitest";
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import { DeliveryGroup } from "../../../src/delivery/delivery-group.ts";

@@ -8,7 +8,7 @@ import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { type Slice, Source, silenceSlice } from "../../../src/session/source.ts";
 import { TICKS_PER_SECOND, ticksPerSample } from "../../../src/timing/ticks.ts";
-import { seamStep } from "../../helpers/seam-step.ts";
+import { spliceStep } from "../../helpers/splice-step.ts";
 import { concatPcm, largestStep, noise, pieces, tone } from "../audio/helpers.ts";
 
 const PCM_RATES = [8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
@@ -264,7 +264,7 @@ describe.each(KINDS)("Source of $format", ({ format, codec, rate }) => {
     const cut = peaks(rate);
     const window = samplesOf(5, rate);
     const step = (join: Int16Array, at: number) =>
-      seamStep(join.slice(at - window, at), join.slice(at, at + window));
+      spliceStep(join.slice(at - window, at), join.slice(at, at + window));
     const plain = joined(format, cut, 0);
     const smooth = joined(format, cut, 3 * MS);
     const splice = cut.before.length;
@@ -442,7 +442,7 @@ describe("Source of Opus", () => {
     );
     opus.close();
     decoder.close();
-    expect(seamStep(before.slice(-240), after.slice(0, 240))).toBeLessThanOrEqual(1.5);
+    expect(spliceStep(before.slice(-240), after.slice(0, 240))).toBeLessThanOrEqual(1.5);
     expect(Math.max(...after.slice(1920).map(Math.abs))).toBeLessThanOrEqual(1);
   });
 });

@@ -1,7 +1,7 @@
 /** Speech that breaks off where more than one text, one voice or one wish is at hand; and what is not recovered. */
 
 import { describe, expect, it } from "vitest";
-import { seamStep } from "../../../helpers/seam-step.ts";
+import { spliceStep } from "../../../helpers/splice-step.ts";
 import { audioOf, breakOff, charactersOf, expectTrue, type Stage, TEXT } from "../broken-speech.ts";
 import { heard, SPLICES, toneOf } from "../scripted-speech.ts";
 import { CHAR_MS, heardOf, lettersOf, read, spell, stage, VOICE } from "../spelling.ts";
@@ -283,7 +283,7 @@ describe("what is recovered", () => {
     expect(rig.outcomes()).toEqual(["u/done"]);
     const pcm = heard(rig.listener, "pcm");
     const at = 7 * 31 * 16;
-    expect(seamStep(pcm.subarray(at - 80, at), pcm.subarray(at, at + 80))).toBeLessThanOrEqual(1.01);
+    expect(spliceStep(pcm.subarray(at - 80, at), pcm.subarray(at, at + 80))).toBeLessThanOrEqual(1.01);
   });
 
   it("with the pause that the punctuation there asks for", () => {

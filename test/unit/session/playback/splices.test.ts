@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { splicePauseMs } from "../../../../src/session/playback/splice.ts";
-import { seamStep } from "../../../helpers/seam-step.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
+import { spliceStep } from "../../../helpers/splice-step.ts";
 import {
   Answering,
   answer,
@@ -299,7 +299,9 @@ describe("clicks", () => {
       for (const splice of splices) {
         const at = Math.round(splice * perMs);
         const near = 5 * perMs;
-        expect(seamStep(pcm.subarray(at - near, at), pcm.subarray(at, at + near))).toBeLessThanOrEqual(1.01);
+        expect(spliceStep(pcm.subarray(at - near, at), pcm.subarray(at, at + near))).toBeLessThanOrEqual(
+          1.01,
+        );
       }
     }
   });
@@ -307,7 +309,7 @@ describe("clicks", () => {
   it("the raw splice of such tones would click: the measure sees it", () => {
     const { audio } = toneOf("pcm_16000", "abc", { msPerChar: 30 });
     const pcm = new Int16Array(audio.buffer, audio.byteOffset, audio.byteLength / 2);
-    expect(seamStep(new Int16Array(80), pcm.subarray(0, 80))).toBeGreaterThan(2);
+    expect(spliceStep(new Int16Array(80), pcm.subarray(0, 80))).toBeGreaterThan(2);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Speech that breaks off where its times were mended, or where it has none. */
+/** Speech that breaks off where its times were corrected, or where it has none. */
 import { describe, expect, it } from "vitest";
 import { audioOf, breakOff, expectTrue } from "../broken-speech.ts";
 import { CHAR_MS, lettersOf, spell, stage } from "../spelling.ts";
@@ -24,7 +24,7 @@ describe("a response without any times that breaks off", () => {
 describe("a response at a wrong pace that breaks off", () => {
   const WORDS = "abc defg, hij klmno pq rstu vwx yzab cde fghi.";
 
-  it.each([0.9, 1.1])("goes on behind the last whole word of times that were mended: %f", (factor) => {
+  it.each([0.9, 1.1])("goes on behind the last whole word of times that were corrected: %f", (factor) => {
     const rig = stage("format=ulaw_8000&lead_ms=1000");
     rig.speak(WORDS, "u");
     const [request] = rig.requests;
