@@ -83,7 +83,7 @@ const TYPE_ALLOWED: Record<string, readonly string[]> = {
   timing: ["protocol", "text", "audio"],
   protocol: ["timing", "text", "audio"],
   server: ["delivery"],
-  cluster: ["delivery", "session"],
+  cluster: ["delivery", "session", "metrics"],
   client: ["protocol"],
   page: ["protocol"],
 };

@@ -5,19 +5,14 @@
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { NodeFigures } from "../metrics/prometheus.ts";
 import type { PlaceAsking, SessionPlace } from "../session/place.ts";
 import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
 import { isLiving, NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
 import { Placement } from "./placement.ts";
-import {
-  type ArrivedSocket,
-  type OwnerConnection,
-  Relay,
-  type RelayHost,
-  type RelayTraffic,
-} from "./relay/relay.ts";
+import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
 import { Standstill } from "./standstill.ts";
 import { chooseBuddy } from "./takeover/buddy.ts";
@@ -64,26 +59,7 @@ const MOVED_SPREAD_MS = 800;
 /** Sessions that are claimed at once: the store answers some thousand a second. */
 const TAKEN_AT_ONCE = 64;
 
-/** What is counted of a cluster at one node, since its start or now. */
-export interface ClusterFigures {
-  /** As this node sees them, itself among them. */
-  readonly nodes: ReadonlyMap<NodeState, number>;
-  readonly isBusUp: boolean;
-  readonly waitingBytes: number;
-  readonly owned: number;
-  readonly arrived: number;
-  readonly hosted: number;
-  readonly takeovers: number;
-  readonly lost: number;
-  /** Sessions of other nodes that would go on here, and how many there was no room for. */
-  readonly kept: { readonly sessions: number; readonly refused: number };
-  readonly usedTokens: number;
-  /** Claims that failed; of tokens also because another node had claimed it. */
-  readonly refused: { readonly session: number; readonly token: number };
-  readonly relay: RelayTraffic;
-}
-
-const NO_TRAFFIC: RelayTraffic = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
+const NO_TRAFFIC: NodeFigures["relay"] = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
 
 /** Bytes under way to one node: a second of 300 listeners' mu-law with its events, generously. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -214,7 +190,7 @@ export class Cluster {
     return this.#options.bus.state;
   }
 
-  get figures(): ClusterFigures {
+  get figures(): NodeFigures {
     const nodes = new Map<NodeState, number>();
     for (const { state } of this.nodes) nodes.set(state, (nodes.get(state) ?? 0) + 1);
     const { bus } = this.#options;

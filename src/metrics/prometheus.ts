@@ -50,8 +50,9 @@ export interface NodeFigures {
   /** Sessions of other nodes that would go on here, and how many there was no room for. */
   readonly kept: { readonly sessions: number; readonly refused: number };
   readonly usedTokens: number;
-  /** Claims that failed, or that another node was before. */
+  /** Claims that failed; of tokens also because another node had claimed it. */
   readonly refused: { readonly session: number; readonly token: number };
+  /** What crossed the bus between this node and all others, since its start. */
   readonly relay: {
     readonly messagesIn: number;
     readonly bytesIn: number;
