@@ -4,7 +4,6 @@
  * proxy the last; what is a body to one is a request to the other (RFC 9112 section 6.3). And who sends it may do so: a
  * route can't be mounted without saying what it asks for.
  */
-
 import type {
   HttpRequest,
   HttpResponse,

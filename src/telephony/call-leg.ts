@@ -3,7 +3,6 @@
  * brings what it says into the session. The session may be at another node: then its leg is there, too, and this interface is
  * between the two.
  */
-
 import { toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE } from "../kit/close-codes.ts";

@@ -6,7 +6,6 @@
  *
  * It gets the messages and the socket's end by calls, and sends through its line; it knows no socket.
  */
-
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE } from "../kit/close-codes.ts";

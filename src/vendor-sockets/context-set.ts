@@ -2,7 +2,6 @@
  * The contexts of one vendor socket: who is open, what each has to say, what is said when one is over, and the end of
  * the socket, which is one error message at most and one close.
  */
-
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE } from "../kit/close-codes.ts";

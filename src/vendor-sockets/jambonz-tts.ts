@@ -2,7 +2,6 @@
  * One socket of jambonz's streaming speech interface, which lives as long as a call: sentences in, L16 out, until it is
  * interrupted. What has not left then is dropped, here and at the upstream.
  */
-
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE, POLICY_VIOLATION } from "../kit/close-codes.ts";

@@ -5,7 +5,6 @@
  *   client --socket--> its node: connect() ----bus----> owner: host.opened() --> session
  *   client <--socket-- ArrivedSocket <---------bus----- RelayedListener <-- deliver, notify, end
  */
-
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import { ERRORS, type GatewayError } from "../../errors.ts";
 import { ABNORMAL_CLOSURE, POLICY_VIOLATION } from "../../kit/close-codes.ts";

@@ -1,5 +1,4 @@
 /** What ends a vendor socket, as the vendor says it, and what is refused before the upgrade. */
-
 import type { ErrorCode, GatewayError } from "../../errors.ts";
 import { POLICY_VIOLATION } from "../../kit/close-codes.ts";
 

@@ -1,5 +1,4 @@
 /** A request over HTTP here whose session is at another node: that answers it, and its answer is handed on. */
-
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { SendResult } from "../../delivery/listener.ts";

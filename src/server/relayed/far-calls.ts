@@ -6,7 +6,6 @@
  *                     {"kind":"stopped","reason"}
  *   to the call       bytes: a frame each          {"kind":"joined"}   {"kind":"mark","name"}   {"kind":"flush"}   {"kind":"clear"}
  */
-
 import { ANYBODY } from "../../access/caller.ts";
 import type { ArrivedSocket, OwnerConnection, RelayedListener } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";

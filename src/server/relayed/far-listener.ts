@@ -2,7 +2,6 @@
  * A listener at this node whose session is at another one. It joins there as a client of the native protocol does, and what comes
  * back is handed on: frames as they are, events with as much of their JSON read as players need.
  */
-
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { Listener, SendResult } from "../../delivery/listener.ts";

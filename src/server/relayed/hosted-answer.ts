@@ -5,7 +5,6 @@
  *   {"answer":{status, contentType, headers}}, its body in pieces, an ordinary end
  *   {"stream":{headers}}, bytes, bytes, ... and the end, ordinary where it is whole
  */
-
 import type { RelayedListener } from "../../cluster/relay/relay.ts";
 import { INTERNAL_ERROR, NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import { type Answer, failure } from "../http.ts";

@@ -1,5 +1,4 @@
 /** Takes clients of other nodes in as if they had come here. */
-
 import type { Door } from "../../access/door.ts";
 import type { RelayedListener, RelayHost } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";

@@ -2,7 +2,6 @@
  * Clients of the native protocol: they join a session, their commands are carried out, and they leave. What their messages
  * come by is somebody else's: a socket of this port (live-socket.ts).
  */
-
 import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";
 import type { Caller } from "../../access/caller.ts";
