@@ -9,6 +9,7 @@ import {
   type SpeechSettings,
 } from "./grants.ts";
 import type { Key } from "./keys.ts";
+import { type Layer, lacksAction, lacksOne } from "./missing-grant.ts";
 
 /** What a token says beside its grants. Times in milliseconds since 1970. */
 export interface Token {
@@ -32,12 +33,12 @@ export interface Speech {
 export class Caller {
   readonly key: Key | null;
   readonly token: Token | null;
-  readonly #layers: readonly Grants[];
+  readonly #layers: readonly Layer[];
 
   constructor(key: Key | null, token: Token | null = null) {
     this.key = key;
     this.token = token;
-    this.#layers = [key?.grants, token?.grants].filter((grants) => grants !== undefined);
+    this.#layers = layersOf(key, token);
   }
 
   /** No keys are set: whoever reaches the port may do everything. */
@@ -66,7 +67,7 @@ export class Caller {
   /** `sessionId`: null where it is about no session. */
   may(action: Action, sessionId: string | null = null): boolean {
     return this.#layers.every(
-      ({ allow, sessions }) =>
+      ({ grants: { allow, sessions } }) =>
         allow.includes(action) && (sessionId === null || isListed(sessions, sessionId)),
     );
   }
@@ -77,31 +78,32 @@ export class Caller {
 
   /** Throws forbidden. */
   must(action: Action, sessionId: string | null = null): void {
-    if (!this.may(action, sessionId)) throw lacks([action], sessionId);
+    if (!this.may(action, sessionId)) throw lacksAction(this.#layers, [action], sessionId);
   }
 
   /** Throws forbidden unless one of them is allowed. */
   mustAny(actions: readonly Action[], sessionId: string | null = null): void {
-    if (!this.mayAny(actions, sessionId)) throw lacks(actions, sessionId);
+    if (!this.mayAny(actions, sessionId)) throw lacksAction(this.#layers, actions, sessionId);
   }
 
   /** Throws forbidden. */
   mustUse({ voiceIds, modelId, priority = 0 }: Speech): void {
-    for (const { voices, models, priority_max = 0 } of this.#layers) {
-      if (!voiceIds.every((id) => isListed(voices, id)))
-        throw forbidden("Your token does not allow this voice");
-      if (modelId !== undefined && !isListed(models, modelId)) {
-        throw forbidden("Your token does not allow this model");
-      }
+    for (const layer of this.#layers) {
+      const { voices, models, priority_max = 0 } = layer.grants;
+      if (!voiceIds.every((id) => isListed(voices, id))) throw lacksOne(layer, "this voice", voices);
+      if (modelId !== undefined && !isListed(models, modelId)) throw lacksOne(layer, "this model", models);
       if (priority > priority_max) {
-        throw forbidden(`Your token allows priorities up to ${priority_max}`);
+        throw forbidden(`${layer.owner} allows priorities up to ${priority_max}`);
       }
     }
   }
 
-  /** Whether a listener may have its audio in this format. */
-  mayHear(format: string): boolean {
-    return this.#layers.every(({ formats }) => isListed(formats, format));
+  /** Whether a listener may have its audio in this format. Throws forbidden. */
+  mustHear(format: string): void {
+    for (const layer of this.#layers) {
+      const { formats } = layer.grants;
+      if (!isListed(formats, format)) throw lacksOne(layer, "this format", formats);
+    }
   }
 
   /** Win over the client's; those of the key over those of the token. */
@@ -122,37 +124,42 @@ export class Caller {
       | "characters_per_minute"
       | "utterances_per_minute",
   ) {
-    const named = this.#layers.map((grants) => grants[name]).filter((value) => value !== undefined);
+    const named = this.#layers.map(({ grants }) => grants[name]).filter((value) => value !== undefined);
     return named.length === 0 ? null : Math.min(...named);
   }
 
   /** Throws forbidden unless each layer names this part of the vendor's interface. */
   mustPass(part: string): void {
     this.must("proxy");
-    if (this.#layers.every(({ proxy = DEFAULT_PARTS }) => isListed(proxy, part))) return;
-    throw forbidden(`Your key or token does not allow this part of the upstream's interface: ${part}`);
+    for (const layer of this.#layers) {
+      const { proxy = DEFAULT_PARTS } = layer.grants;
+      if (!isListed(proxy, part))
+        throw lacksOne(layer, `the part ${part} of the upstream's interface`, proxy);
+    }
   }
 
   /** Whether it allows some of these only, or sets them. */
   limits(...names: readonly ("voices" | "models" | "formats" | "speech")[]): boolean {
-    return this.#layers.some((grants) => names.some((name) => grants[name] !== undefined));
+    return this.#layers.some(({ grants }) => names.some((name) => grants[name] !== undefined));
   }
 
   /** Whether a page of this origin may use the token. No page: an empty text, which any token allows. */
   mayComeFrom(origin: string): boolean {
     if (origin === "") return true;
-    return this.#layers.every(({ origin: allowed }) => allowed === undefined || allowed.includes(origin));
+    return this.#layers.every(
+      ({ grants: { origin: allowed } }) => allowed === undefined || allowed.includes(origin),
+    );
   }
 }
 
 /** Where no keys are set. */
 export const ANYBODY = new Caller(null);
 
-function lacks(actions: readonly Action[], sessionId: string | null) {
-  const what = actions.join(" or ");
-  return forbidden(
-    sessionId === null
-      ? `Your key or token does not allow: ${what}`
-      : `Your key or token does not allow for this session: ${what}`,
-  );
+function layersOf(key: Key | null, token: Token | null): readonly Layer[] {
+  if (key === null) return [];
+  if (token === null) return [{ owner: "Your key", grants: key.grants }];
+  return [
+    { owner: "Your token", grants: token.grants },
+    { owner: "The key of your token", grants: key.grants },
+  ];
 }

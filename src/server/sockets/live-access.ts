@@ -58,7 +58,7 @@ export function checkSettings(caller: Caller, sessionId: string, settings: Liste
   if (role !== "listener") caller.must("speak", sessionId);
   if (format !== "none") caller.must("listen", sessionId);
   else if (role !== "speaker") caller.mustAny(["listen", "captions"], sessionId);
-  if (format !== "none" && !caller.mayHear(format)) throw forbidden("Your token does not allow this format");
+  if (format !== "none") caller.mustHear(format);
   if (callerAudio !== undefined || events.some((kind) => CALL_EVENTS.has(kind))) {
     caller.must("call", sessionId);
   }

@@ -294,7 +294,7 @@ describe("commands that connect to a gateway with keys", () => {
     const argv = ["token", "--sessions", "quiet", "--allow", "listen", "--for", "me"];
     const signed = (await run(argv, env)).out.trim();
     const { code, err } = await say({ VOICEWIRE_KEY: signed }, "--session", "other");
-    expect([code, err]).toEqual([4, expect.stringContaining("does not allow for this session")]);
+    expect([code, err]).toEqual([4, expect.stringContaining("Your token is not for this session")]);
     expect((await run(["listen", "quiet", "--url", gateway.url], { VOICEWIRE_KEY: signed })).err).toContain(
       'No session "quiet"',
     );
