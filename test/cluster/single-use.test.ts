@@ -193,3 +193,44 @@ describe("a request with a single-use token", () => {
     expect(await knock(at(nodes.one, `/live/s?format=none&token=${token}`))).toEqual(TAKEN);
   });
 });
+
+describe("a single-use token that the session's node refuses", () => {
+  const full = async () => {
+    const few = await startNodes(upstream.url, { keysFile: keys.path, maxListeners: 1 });
+    const first = await TestClient.connect(few.one.gateway, "/live/full?format=none", asServer());
+    await first.next("hello");
+    return {
+      few,
+      first,
+      held: () => few.hub.owners.entries.filter(({ key }) => key.startsWith("token.")).length,
+    };
+  };
+
+  it("is good again where its client arrived, and opens one connection", async () => {
+    const { few, first, held } = await full();
+    await using _few = few;
+    const headers = bearer(once());
+    const refused = await TestClient.connect(few.two.gateway, "/live/full?format=none", { headers });
+    expect((await refused.next("error")).code).toBe("listener_limit");
+    await refused.untilClosed();
+    await until("the token is released", () => held() === 0);
+    await first[Symbol.asyncDispose]();
+    await using client = await TestClient.connect(few.two.gateway, "/live/full?format=none&wait=true", {
+      headers,
+    });
+    await client.next("hello");
+    for (const node of few.nodes) {
+      expect(await upgradeStatus(at(node, "/live/full?format=none"), headers)).toBe(401);
+    }
+  });
+
+  it("is good again for who asks for audio over HTTP", async () => {
+    const { few, first, held } = await full();
+    await using _few = few;
+    await using _first = first;
+    const answer = await fetch(`${few.two.gateway.url}/live/full/audio.wav`, { headers: bearer(once()) });
+    expect(answer.status).toBe(503);
+    await answer.body?.cancel();
+    await until("the token is released", () => held() === 0);
+  });
+});

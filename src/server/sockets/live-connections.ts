@@ -10,6 +10,7 @@ import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import { movedAway } from "../../cluster/cluster.ts";
+import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { ABNORMAL_CLOSURE } from "../../kit/close-codes.ts";
@@ -32,6 +33,7 @@ import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
 import type { Arrival, ClientListener, LiveConnection } from "./live-connection.ts";
 import { Reconnects } from "./reconnects.ts";
+import { RedeemedSocket } from "./redeemed-socket.ts";
 import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
 import { textReader } from "./websocket.ts";
 
@@ -138,10 +140,15 @@ export class LiveConnections {
       const { cluster } = this.#options;
       // Its own node believed that the session is here.
       if (socket === null || cluster === null) throw movedAway();
-      data.owner = cluster.connect(place.owner, liveFacts(data), socket);
+      data.owner = cluster.connect(place.owner, liveFacts(data), this.#redeemed(data.caller, socket));
     } catch (thrown) {
       this.#refused(data, thrown);
     }
+  }
+
+  #redeemed(caller: Caller, socket: ArrivedSocket): ArrivedSocket {
+    if (!caller.isSingleUse) return socket;
+    return new RedeemedSocket(socket, () => this.#options.door.access.giveBack(caller));
   }
 
   #refused(data: LiveConnection, thrown: unknown): void {
