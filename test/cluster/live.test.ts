@@ -188,6 +188,29 @@ describe("keys", () => {
   });
 });
 
+describe("clients that send without end to another node's session", () => {
+  it("end no connection of others", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/flooded?format=none");
+    await near.next("hello");
+    const path = "/live/flooded?format=none&role=listener";
+    await using quiet = await TestClient.connect(nodes.two.gateway, path);
+    await quiet.next("hello");
+    const connected = Array.from({ length: 40 }, () => TestClient.connect(nodes.two.gateway, path));
+    const flooding = await Promise.all(connected);
+    await Promise.all(flooding.map((client) => client.next("hello")));
+    const longest = JSON.stringify(speak("x".repeat(250_000)));
+    for (let round = 0; round < 12; round += 1) for (const client of flooding) client.send(longest);
+    quiet.send({ type: "ping" });
+    await quiet.next("pong");
+    const isAnswered = (client: TestClient) =>
+      client.closed !== null || client.eventsOf("error").length === 12;
+    await until("all was handled, or refused", () => flooding.every(isAnswered));
+    expect([near.closed, quiet.closed]).toEqual([null, null]);
+    for (const client of flooding) client.socket.terminate();
+  });
+});
+
 describe("a node of another version of the bus", () => {
   it("keeps its sessions: who comes here for one is refused, with a time", async () => {
     await using nodes = await startPair();

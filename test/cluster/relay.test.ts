@@ -318,6 +318,50 @@ describe("what is slow", () => {
   });
 });
 
+describe("a client that sends without end", () => {
+  it("waits for room, and ends no connection of others", async () => {
+    const { here, owner } = await pair({ windowBytes: 20_000 });
+    const [flooding, quiet] = [arrive(here, owner, "Ann"), arrive(here, owner, "Bo")];
+    await settled();
+    let wakings = 0;
+    const say = (bytes: number) => flooding.way?.message({ isBinary: false, bytes: new Uint8Array(bytes) });
+    for (let count = 0; count < 100 && flooding.way?.isFull === false; count += 1) say(1000);
+    expect(quiet.way?.isFull).toBe(true);
+    flooding.way?.whenRoom(() => {
+      wakings += 1;
+    });
+    await settled();
+    expect([wakings, flooding.way?.isFull, flooding.ended, quiet.ended]).toEqual([1, false, null, null]);
+    expect(owner.clients[0]?.said).toHaveLength(10);
+  });
+
+  it("is ended alone where it does not wait, and who comes then is refused", async () => {
+    const { here, owner } = await pair({ windowBytes: 20_000 });
+    const [flooding, quiet] = [arrive(here, owner, "Ann"), arrive(here, owner, "Bo")];
+    await settled();
+    for (let count = 0; count < 100; count += 1) {
+      flooding.way?.message({ isBinary: false, bytes: new Uint8Array(1000) });
+    }
+    expect([flooding.ended?.reason, quiet.ended]).toEqual(["bus_full", null]);
+    expect(() => arrive(here, owner, "Cy")).toThrow("More is on its way");
+    await settled();
+    arrive(here, owner, "Cy");
+    await settled();
+    expect(owner.clients.map(({ name }) => name)).toEqual(["Ann", "Bo", "Cy"]);
+  });
+
+  it("is woken where its node is gone", async () => {
+    const { here, owner } = await pair({ windowBytes: 20_000 });
+    const flooding = arrive(here, owner, "Ann");
+    let wakings = 0;
+    flooding.way?.whenRoom(() => {
+      wakings += 1;
+    });
+    here.relay.nodeGone(owner.incarnation);
+    expect([wakings, flooding.way?.isFull]).toEqual([1, false]);
+  });
+});
+
 describe("what is lost", () => {
   it("a message: every connection of the link ends so that its client comes back, and new ones work", async () => {
     const { here, owner } = await pair();

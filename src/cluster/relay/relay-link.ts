@@ -60,9 +60,14 @@ export class RelayLink {
     this.#id = newLinkId();
   }
 
-  /** So much is under way, or waits for the end of the turn, that listeners have to wait. */
+  /** So much is under way, or waits for the end of the turn, that listeners have to wait, and clients with what they say. */
   get isFull(): boolean {
     return this.#untakenBytes > this.#options.windowBytes / 2;
+  }
+
+  /** Who says something all the same is refused: nobody who sends without end ends the connections of others. */
+  get isOverfull(): boolean {
+    return this.#untakenBytes > this.#options.windowBytes;
   }
 
   get #untakenBytes(): number {

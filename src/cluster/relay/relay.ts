@@ -6,7 +6,7 @@
  *   client <--socket-- ArrivedSocket <---------bus----- RelayedListener <-- deliver, notify, end
  */
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
-import { ERRORS, type GatewayError } from "../../errors.ts";
+import { ERRORS, GatewayError } from "../../errors.ts";
 import { ABNORMAL_CLOSURE, POLICY_VIOLATION } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
@@ -36,7 +36,12 @@ export interface ArrivedSocket {
 
 /** The way of one client's messages to the owner. */
 export interface OwnerConnection {
+  /** Ends the client's socket where it is too large, or far more is on its way than may be (bus_too_large, bus_full). */
   message(item: RelayItem): void;
+  /** So much is on its way that what the client says next has to wait. */
+  readonly isFull: boolean;
+  /** Calls `goOn` once, when there is room again or the connection is over. One for a connection at a time. */
+  whenRoom(goOn: () => void): void;
   /** Its socket has taken all. */
   drained(): void;
   /** Idempotent. */
@@ -63,6 +68,8 @@ export interface RelayTraffic {
   readonly messagesOut: number;
   readonly bytesOut: number;
 }
+
+const OVERFULL_RETRY_MS = 1000;
 
 export class Relay<Facts, Connection> {
   readonly #options: RelayOptions<Facts, Connection>;
@@ -105,7 +112,7 @@ export class Relay<Facts, Connection> {
 
   /**
    * A client has arrived here whose session that process owns. `facts`: what `readFacts` of the other side reads, as JSON.
-   * Throws bus_lost.
+   * Throws bus_lost, bus_full.
    */
   connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#isClosed || this.#options.bus.state !== "up") throw relayLost("the bus is lost");
@@ -168,6 +175,8 @@ class Peer<Facts, Connection> {
   readonly arrived = new Map<number, Arrived>();
   /** Clients of the other node, by the number that it gave them. */
   readonly hosted = new Map<number, Hosted<Connection>>();
+  /** What clients of this node wait with: one for each at most. */
+  readonly #waiting: (() => void)[] = [];
   #nextNumber = 1;
 
   constructor(options: RelayOptions<Facts, Connection>, publish: (bytes: Uint8Array) => void) {
@@ -181,31 +190,41 @@ class Peer<Facts, Connection> {
       onRecord: (record) => this.#take(record),
       onRoom: () => {
         for (const hosted of [...this.hosted.values()]) this.#drained(hosted);
+        this.#goOn();
       },
       onLost: (error) => this.#lost(error),
     });
   }
 
   connect(facts: object, socket: ArrivedSocket): OwnerConnection {
+    const link = this.#link;
+    if (link.isOverfull) throw overfull();
     const number = this.#nextNumber++;
     const arrived: Arrived = { socket, reportedBytes: 0 };
     this.arrived.set(number, arrived);
     const isThere = (): boolean => this.arrived.get(number) === arrived;
-    this.#link.write((writer) => writer.open(number, facts));
+    link.write((writer) => writer.open(number, facts));
     return {
       message: (item) => {
-        if (!isThere() || this.#link.message(number, item)) return;
-        socket.end(ERRORS.bus_too_large.closeCode, "bus_too_large");
+        if (!isThere()) return;
+        if (link.isOverfull) socket.end(ERRORS.bus_full.closeCode, "bus_full");
+        else if (!link.message(number, item)) {
+          socket.end(ERRORS.bus_too_large.closeCode, "bus_too_large");
+        }
       },
+      get isFull() {
+        return isThere() && link.isFull;
+      },
+      whenRoom: (goOn) => this.#waiting.push(goOn),
       drained: () => {
         if (!isThere() || arrived.reportedBytes === 0) return;
         arrived.reportedBytes = 0;
-        this.#link.write((writer) => writer.buffered(number, 0));
+        link.write((writer) => writer.buffered(number, 0));
       },
       closed: (code) => {
         if (!isThere()) return;
         this.arrived.delete(number);
-        this.#link.write((writer) => writer.closed(number, code));
+        link.write((writer) => writer.closed(number, code));
       },
     };
   }
@@ -291,7 +310,19 @@ class Peer<Facts, Connection> {
     const arrived = [...this.arrived.values()];
     this.arrived.clear();
     for (const { socket } of arrived) socket.end(error.closeCode, error.code);
+    this.#goOn();
   }
+
+  /** In the order in which they began to wait. */
+  #goOn(): void {
+    for (const goOn of this.#waiting.splice(0)) goOn();
+  }
+}
+
+function overfull(): GatewayError {
+  return new GatewayError("bus_full", "More is on its way to the session's node than the gateway keeps", {
+    retryAfterMs: OVERFULL_RETRY_MS,
+  });
 }
 
 interface Arrived {

@@ -31,6 +31,8 @@ export function inboxBytes(limits: {
 export interface Receiver<C> {
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
+  /** Called before each message: it may hold the inbox, and the message waits. Default: none does. */
+  before?(connection: C): void;
   /** Its bytes are lent for the call. Also once the client has closed: then it can't be answered any more. */
   handle(connection: C, message: Bytes, isBinary: boolean): void;
   /** It sends faster than it is handled: it gets the error (inbox_full) and is closed. What waited is gone. */
@@ -78,6 +80,7 @@ export class Inbox<C> implements Waiting {
   /** A message has come: it is handled now, or waits. */
   take(message: Bytes, isBinary: boolean): void {
     const scheduler = this.#scheduler;
+    if (this.#backlog === null) this.#receiver.before?.(this.#connection);
     if (this.#backlog !== null) {
       if (scheduler.counters.messagesWaited % KEPT_IN_A_ROW === 0) scheduler.between();
       this.#keep(this.#backlog, message, isBinary);
@@ -137,6 +140,8 @@ export class Inbox<C> implements Waiting {
     let nowMs: number;
     do {
       scheduler.between();
+      this.#receiver.before?.(this.#connection);
+      if (this.#isHeld) return scheduler.nowMs();
       const message = this.#backlog?.shift();
       if (message !== undefined && message !== null) {
         scheduler.waits(-Backlog.sizeOf(message.bytes));

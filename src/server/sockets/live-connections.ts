@@ -223,6 +223,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
+    before: waitForRoom,
     handle: (data, message, isBinary) => {
       const { joined, listener, traffic, owner } = data;
       if (owner !== null) {
@@ -263,6 +264,13 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+/** Where too much is on its way to its node, what the client says stays in its inbox: that has a bound of its own. */
+function waitForRoom({ inbox, owner }: LiveConnection): void {
+  if (inbox === null || owner?.isFull !== true) return;
+  const goOn = inbox.hold();
+  owner.whenRoom(() => goOn(() => undefined));
 }
 
 interface RefusedCommand {

@@ -21,6 +21,8 @@ function legAt() {
       socket = arrived;
       return {
         message: () => undefined,
+        isFull: false,
+        whenRoom: () => undefined,
         drained: () => undefined,
         closed: (code) => seen.push(["closed", code]),
       };
