@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { type KeyFileContent, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
 import { FakeCarrier } from "../kit/carriers/fake-carrier.ts";
 
 const PATH = "/live/s?role=speaker&format=none&events=none";
@@ -308,8 +309,8 @@ describe("a key", () => {
     const openAi = await post("/v1/audio/speech", { model: "tts-1", voice: "nobody", input: "" });
     expect(openAi.headers.get("x-ratelimit-limit-requests")).toBe("7");
     expect(openAi.headers.get("x-ratelimit-remaining-requests")).toBe("6");
-    // The vendor's answer named no cost.
-    expect(openAi.headers.get("x-ratelimit-remaining-tokens")).toBe("499");
+    // The vendor's answer named no cost: it has that of its text.
+    expect(openAi.headers.get("x-ratelimit-remaining-tokens")).toBe("494");
     expect(openAi.headers.get("x-ratelimit-reset-requests")).toMatch(/^[1-9]\d*s$/);
   });
 });
@@ -373,6 +374,46 @@ describe("a token", () => {
     for (const text of [" ", "More than ten characters. ", ""]) socket.send(JSON.stringify({ text }));
     const [, reason] = (await closed) as [number, Buffer];
     expect(reason.toString()).toContain("characters left of 10");
+  });
+
+  it("has what proxied requests may cost reserved while they run, and gets back what they did not", async () => {
+    await using gateway = await keyed({});
+    const grants = { sessions: ["*"], allow: ["speak", "proxy"] as const, characters: 25 };
+    const token = tokenFor(grants, { claims: { jti: "reserves" } });
+    const post = async (body: string | ReadableStream, headers: object = {}) => {
+      const answer = await fetch(`${gateway.url}/v1/text-to-speech/voice`, {
+        method: "POST",
+        headers: { ...bearer(token), "content-type": "application/json", ...headers },
+        body,
+        duplex: "half",
+      } as RequestInit);
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const ten = JSON.stringify({ text: "Ten......." });
+    const answers: (() => void)[] = [];
+    const held = (status: number, cost: string) => async () => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return jsonAnswer(status, {}, { "character-cost": cost });
+    };
+    upstream.use(held(200, "4"));
+    const running = [post(ten), post(ten)];
+    await until("both run", () => answers.length === 2);
+    // Beside 20 that may be spent, five are left.
+    expect(await post(ten)).toBe(402);
+    for (const answer of answers.splice(0)) answer();
+    expect(await Promise.all(running)).toEqual([200, 200]);
+    // They have cost eight, so 17 are left. What fails costs nothing.
+    upstream.use(() => jsonAnswer(422, {}));
+    expect(await post(JSON.stringify({ text: "x".repeat(17) }))).toBe(422);
+    // What can't be counted is not passed on.
+    const stream = new Blob([ten]).stream();
+    expect(await post(stream)).toBe(403);
+    upstream.use(() => jsonAnswer(200, {}));
+    expect(await post(JSON.stringify({ text: "x".repeat(18) }))).toBe(402);
+    expect(await post(JSON.stringify({ text: "x".repeat(17) }))).toBe(200);
+    expect(await post(ten)).toBe(402);
+    upstream.use(speaking());
   });
 
   it("pays nothing for a text that is refused for another reason", async () => {

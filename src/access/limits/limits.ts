@@ -98,6 +98,14 @@ export interface ChargedUtterance {
   readonly text: Pick<QueuedText, "add" | "takeBack">;
 }
 
+/** A request whose cost is known when it is answered. */
+export interface ReservedSpeech {
+  /** So many more characters. Throws budget_exhausted, rate_limited, text_too_long. */
+  reserve(characters: number): void;
+  /** It has cost so many; null: as many as were reserved. What it has not cost is given back. Only the first call counts. */
+  settle(characters: number | null): void;
+}
+
 /** Pays for what one caller says. */
 export interface SpeechBudget {
   /** One more utterance, of so many characters to begin with. Throws queue_full, and what `spend` does. */
@@ -232,9 +240,32 @@ export class Limits {
     this.#spend(this.#callerScopes(caller), spending);
   }
 
-  /** What was said already, and is known only now: it counts even where it is more than there was. */
-  charge(caller: Caller, { characters, utterances }: Spending): void {
-    for (const scope of this.#callerScopes(caller)) this.#pay(scope, characters, utterances);
+  /** An utterance whose characters are reserved until it is known what they have cost. Throws what `spend` does. */
+  reserveSpeech(caller: Caller, characters: number): ReservedSpeech {
+    const scopes = this.#callerScopes(caller);
+    let reserved = 0;
+    let isSettled = false;
+    const reserve = (more: number, utterances = 0): void => {
+      this.#spend(scopes, { characters: more, utterances });
+      reserved += more;
+    };
+    reserve(characters, 1);
+    return {
+      reserve: (more) => reserve(more),
+      settle: (cost) => {
+        if (isSettled) return;
+        isSettled = true;
+        // It counts even where it is more than there was.
+        for (const scope of scopes) this.#pay(scope, (cost ?? reserved) - reserved, 0);
+      },
+    };
+  }
+
+  /** Whether the caller's characters are counted, in a minute or in all. */
+  countsCharacters(caller: Caller): boolean {
+    return this.#callerScopes(caller).some(
+      ({ bounds, budget }) => bounds.characters_per_minute !== undefined || budget !== undefined,
+    );
   }
 
   /** One more utterance at once: gives what ends it (idempotent). Throws rate_limited. */

@@ -1,6 +1,6 @@
 /**
- * Speech that is passed on for a key or token that names voices, models or formats, or sets options. What is checked is what
- * goes upstream: a body of JSON is written anew from what was read, since readers differ in what they make of the same bytes.
+ * Speech that is passed on for a key or token that names voices, models or formats, sets options, or has its characters counted.
+ * What is checked is what goes upstream: a body of JSON is written anew from what was read, since readers differ in what they make of the same bytes.
  */
 import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
@@ -106,9 +106,15 @@ export class ProxiedSpeech {
     };
   }
 
-  /** Its body has to be read before it may go upstream. */
+  /** Its body has to be read before it may go upstream, for what the caller may have or for its characters. */
   get wantsBody(): boolean {
-    return !this.#kind.isForm;
+    const { isForm, saysText } = this.#kind;
+    return !isForm && (saysText || isLimited(this.#asking.caller));
+  }
+
+  /** How many characters of text a body that goes upstream has; of sound effects and uploads nobody knows it. */
+  charactersIn(body: string): number {
+    return this.#kind.saysText ? textsIn(parseJson(body, "Body")).join("").length : 0;
   }
 
   /** The body as it goes upstream. Throws malformed_json, invalid_field, forbidden. */
@@ -140,7 +146,20 @@ export class ProxiedSpeech {
   }
 }
 
+/** Whether some speech only may be asked for, or something is set for it. */
+export function isLimited(caller: Caller): boolean {
+  return caller.limits("voices", "models", "formats", "speech");
+}
+
 type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The text, or the lines of a dialogue. */
+function textsIn(body: unknown): string[] {
+  if (!isObject(body)) return [];
+  const inputs: readonly unknown[] = Array.isArray(body.inputs) ? body.inputs : [];
+  const texts = [body, ...inputs].map((input) => (isObject(input) ? input.text : undefined));
+  return texts.filter((text) => typeof text === "string");
+}
 
 /** Of the lines of a dialogue. Throws invalid_field. */
 function voicesIn({ inputs = [] }: JsonObject): string[] {

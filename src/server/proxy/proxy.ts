@@ -13,7 +13,7 @@ import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ProxyTrust } from "../../access/client-address.ts";
 import type { Door } from "../../access/door.ts";
-import type { UpstreamSubject } from "../../access/limits/limits.ts";
+import type { ReservedSpeech, UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -24,7 +24,7 @@ import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
-import { ProxiedSpeech, type SpeechAsking, type SpeechTarget } from "./proxied-speech.ts";
+import { isLimited, ProxiedSpeech, type SpeechAsking, type SpeechTarget } from "./proxied-speech.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UPLOAD_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
@@ -90,6 +90,8 @@ const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"
 const SURFACE = "proxy";
 /** What speech costs is known when it is answered: so much is paid before, by who has so much left. */
 const FIRST_CHARACTERS = 1;
+/** Of HTTP statuses (RFC 9110 section 15). */
+const FIRST_ERROR_STATUS = 400;
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 
@@ -106,35 +108,44 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     const address = requestAddress(res, req, options.proxyTrust);
     const asking = { door, caller, surface: SURFACE, address };
     const asked = { method, path: req.getUrl(), query: req.getQuery() ?? "", headers };
+    const isCounted = door.limits.countsCharacters(caller);
+    const passing = { ...options, caller, pins: caller.speechSettings, isCounted };
     let target: ProxyTarget;
-    let spoken = (): void => undefined;
+    let admission: Admission;
     try {
-      target = audited(asking, () => targetOf(asked, { ...options, caller, pins: caller.speechSettings }));
+      target = audited(asking, () => targetOf(asked, passing));
       const { isSpeech } = target;
-      spoken = audited(asking, () => admitted({ caller, address, isSpeech }, door));
+      admission = audited(asking, () => admitted({ caller, address, isSpeech }, door));
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
     }
-    const { path, query, bodyOf } = target;
+    const { path, query, bodyOf, charactersIn } = target;
+    const { leave: spoken, reserved } = admission;
     const request = {
       method,
       path: query === "" ? path : `${path}?${query}`,
       subject: door.limits.upstreamSubject(caller, address),
       headers: headersForUpstream(headers, options),
-      bodyOf: (json: string) => audited(asking, () => bodyOf(json)),
+      bodyOf: (json: string) =>
+        audited(asking, () => {
+          const body = bodyOf(json);
+          // Before it goes: of requests that run beside one another each has its own.
+          reserved?.reserve(Math.max(0, charactersIn(body) - FIRST_CHARACTERS));
+          return body;
+        }),
     };
-    const spend = (characters: number): void => {
-      door.audit.spent(caller, { surface: SURFACE, characters });
-      door.limits.charge(caller, { characters: characters - FIRST_CHARACTERS, utterances: 0 });
+    const settle = (characters: number | null): void => {
+      if (characters !== null && characters > 0) door.audit.spent(caller, { surface: SURFACE, characters });
+      reserved?.settle(characters);
     };
     const answering = {
       ...options,
-      spend,
+      settle,
       termsOf: (json: () => string | null): ResponseTerms => ({
         door,
         caller,
-        mustStay: (now) => mustStillPass({ ...asked, path, query }, json(), { ...options, caller: now }),
+        mustStay: (now) => mustStillPass({ ...asked, path, query }, json(), { ...passing, caller: now }),
         isEndless: false,
       }),
     };
@@ -144,6 +155,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     }
     const leave = uploads.acquire(address);
     if (leave === null) {
+      settle(0);
       spoken();
       const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
       new Reply(res).fail(new GatewayError("upload_limit", message));
@@ -172,6 +184,8 @@ function headersOf(req: HttpRequest, { isAnybody }: Caller): [string, string][] 
 interface ProxyTarget extends SpeechTarget, Pick<ProxyRequest, "bodyOf"> {
   /** It counts as an utterance. */
   readonly isSpeech: boolean;
+  /** Of a body that goes upstream, where they are counted. */
+  readonly charactersIn: (body: string) => number;
 }
 
 interface Asked extends SpeechTarget {
@@ -179,9 +193,19 @@ interface Asked extends SpeechTarget {
   readonly headers: HeaderList;
 }
 
-interface Passing extends SpeechAsking, Pick<ProxyOptions, "passedPaths"> {}
+interface Passing extends SpeechAsking, Pick<ProxyOptions, "passedPaths"> {
+  /** The caller's characters are. */
+  readonly isCounted: boolean;
+}
 
-/** One of its client's requests, and an utterance. Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
+interface Admission {
+  /** Idempotent. */
+  readonly leave: () => void;
+  /** null: it is no speech. */
+  readonly reserved: ReservedSpeech | null;
+}
+
+/** One of its client's requests, and an utterance. Throws rate_limited, budget_exhausted. */
 function admitted(
   {
     caller,
@@ -189,14 +213,17 @@ function admitted(
     isSpeech,
   }: { readonly caller: Caller; readonly address: string; readonly isSpeech: boolean },
   door: Door,
-): () => void {
+): Admission {
   const leave = door.limits.begin("proxied_requests", caller, address);
-  if (!isSpeech) return leave;
+  if (!isSpeech) return { leave, reserved: null };
   try {
-    const spoken = paidFor(caller, door);
-    return () => {
-      leave();
-      spoken();
+    const { end, reserved } = paidFor(caller, door);
+    return {
+      leave: () => {
+        leave();
+        end();
+      },
+      reserved,
     };
   } catch (thrown) {
     leave();
@@ -204,35 +231,39 @@ function admitted(
   }
 }
 
-/** Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
-function paidFor(caller: Caller, { limits }: Door): () => void {
+/** `end`: idempotent. Throws rate_limited, budget_exhausted. */
+function paidFor(caller: Caller, { limits }: Door) {
   const end = limits.beginUtterance(caller);
   try {
-    limits.spend(caller, { characters: FIRST_CHARACTERS, utterances: 1 });
+    return { end, reserved: limits.reserveSpeech(caller, FIRST_CHARACTERS) };
   } catch (thrown) {
     end();
     throw thrown;
   }
-  return end;
 }
 
 /** Where the request goes. Throws invalid_path, not_found, forbidden. */
 function targetOf({ method, path, query: asked, headers }: Asked, passing: Passing): ProxyTarget {
-  const { caller, passedPaths } = passing;
+  const { caller, passedPaths, isCounted } = passing;
   const query = caller.isAnybody ? asked : withoutTokens(asked);
   const part = passedPaths.check({ method, path, query });
   const isSpeech = part === "speech";
-  const asIs = { path, query, bodyOf: (json: string) => json, isSpeech };
+  const asIs = { path, query, bodyOf: (json: string) => json, charactersIn: () => 0, isSpeech };
   if (caller.isAnybody) return asIs;
   caller.mustPass(part);
-  if (!isSpeech || !caller.limits("voices", "models", "formats", "speech")) return asIs;
+  if (!isSpeech || !(isCounted || isLimited(caller))) return asIs;
   const speech = new ProxiedSpeech(passing, { path, query });
   if (!speech.wantsBody) return { ...asIs, ...speech.target };
   if (!isWholeJson(headers)) {
     const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
-    throw forbidden(`Your token allows some speech only, which can't be checked here: send ${expected}`);
+    throw forbidden(`What your key or token allows can't be checked here: send ${expected}`);
   }
-  return { ...speech.target, isSpeech, bodyOf: (json) => speech.bodyOf(json) };
+  return {
+    ...speech.target,
+    isSpeech,
+    bodyOf: (json) => speech.bodyOf(json),
+    charactersIn: (body) => speech.charactersIn(body),
+  };
 }
 
 /** Whether what went upstream would still be passed on. `json`: the body that went; null: none, or in pieces. Throws forbidden. */
@@ -256,8 +287,8 @@ interface ProxyRequest {
 }
 
 interface AnswerOptions extends Pick<ProxyOptions, "forward" | "clock" | "counters"> {
-  /** The upstream has billed so many characters. */
-  readonly spend: (characters: number) => void;
+  /** What it has cost is known: so many characters; null: about as many as its text has. The first call counts. */
+  readonly settle: (characters: number | null) => void;
   /** How long it may take; of the body that went upstream, null until then. */
   readonly termsOf: (json: () => string | null) => ResponseTerms;
   /** The upstream has answered or failed, or the client has gone. Called once or more. */
@@ -347,12 +378,18 @@ class ProxyAnswer {
     if (this.#isOver) return;
     this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
     const length = headers.find(([name]) => name === "content-length")?.[1];
-    const cost = Number(headers.find(([name]) => name === "character-cost")?.[1] ?? 0);
-    if (cost > 0) this.#options.spend(cost);
+    this.#settle(status, headers.find(([name]) => name === "character-cost")?.[1]);
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
     this.#note().head = { status, headers: headersForClient(headers) };
     this.#upload?.goOn();
+  }
+
+  /** `cost`: what the upstream says that it bills. */
+  #settle(status: number, cost: string | undefined): void {
+    const characters = cost === undefined ? Number.NaN : Number(cost);
+    if (characters >= 0) this.#options.settle(characters);
+    else this.#options.settle(status < FIRST_ERROR_STATUS ? null : 0);
   }
 
   #onData(piece: Uint8Array): void {
@@ -460,6 +497,8 @@ class ProxyAnswer {
   }
 
   #onError(error: GatewayError): void {
+    // Unless it was answered before.
+    this.#options.settle(0);
     this.#leave();
     if (this.#isOver) return;
     this.#upload?.goOn();
@@ -470,6 +509,7 @@ class ProxyAnswer {
 
   /** Its key or token holds no more. */
   #lose(error: GatewayError): void {
+    this.#abandon();
     this.#upload?.end();
     this.#proxied?.abort();
     this.#leave();
@@ -484,7 +524,13 @@ class ProxyAnswer {
     this.#endLease();
   }
 
+  /** Nobody waits for the answer any more: what has gone upstream may be billed all the same. */
+  #abandon(): void {
+    this.#options.settle(this.#proxied === null ? 0 : null);
+  }
+
   #giveUp(): void {
+    this.#abandon();
     this.#leave();
     if (this.#isOver && this.#isEnded) return;
     this.#markOver();
