@@ -66,7 +66,8 @@ export class UploadBody extends Readable {
   #isFull = false;
   /** While the client has sent more than it may; null: it has not. */
   #slowTimer: Timer | null = null;
-  #isPaused = false;
+  /** While its socket is paused; null: it is not. */
+  #pausedTimer: Timer | null = null;
   /** An answer has come: the client is not slowed any more. */
   #isAnswered = false;
   #isOver = false;
@@ -110,6 +111,7 @@ export class UploadBody extends Readable {
   end(): void {
     this.#isOver = true;
     this.#slowTimer?.cancel();
+    this.#pausedTimer?.cancel();
   }
 
   #slow(waitMs: number): void {
@@ -127,24 +129,31 @@ export class UploadBody extends Readable {
       // Its client is held back, and not silent.
       onPiece();
       if (clock.nowMs() >= endMs) this.#resume();
-      else {
-        // For the library's own timeout. Nothing is read in between.
-        this.#res.resume();
-        this.#res.pause();
-        this.#waitUntil(endMs);
-      }
+      else this.#waitUntil(endMs);
     });
   }
 
   #pause(): void {
-    if (this.#isPaused || this.#isOver) return;
-    this.#isPaused = true;
+    if (this.#pausedTimer !== null || this.#isOver) return;
     this.#res.pause();
+    this.#stayPaused();
+  }
+
+  /** Its client is not silent, as the library's own timeout would have it. How long the upstream may read nothing is the proxy's. */
+  #stayPaused(): void {
+    const { clock } = this.#options;
+    this.#pausedTimer = clock.at(clock.nowMs() + PAUSED_MS, () => {
+      // Nothing is read in between.
+      this.#res.resume();
+      this.#res.pause();
+      this.#stayPaused();
+    });
   }
 
   #resume(): void {
-    if (!this.#isPaused || this.#isFull || this.#slowTimer !== null || this.#isOver) return;
-    this.#isPaused = false;
+    if (this.#pausedTimer === null || this.#isFull || this.#slowTimer !== null || this.#isOver) return;
+    this.#pausedTimer.cancel();
+    this.#pausedTimer = null;
     this.#res.resume();
   }
 }
