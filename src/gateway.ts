@@ -143,6 +143,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     auditLogger: options.auditLog ?? log,
     clock,
     watchMs,
+    refusals: counters.refusals,
     otherNodes: () => cluster,
   });
   begun.add(() => door.close());

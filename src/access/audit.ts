@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type ErrorCode, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
+import { RefusalCounts } from "../kit/refusal-counts.ts";
 import { AccessError } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
 import { LimitError } from "./limits/limit-error.ts";
@@ -44,21 +45,24 @@ export interface AuditOptions {
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;
+  /** Default: its own. */
+  readonly counts?: RefusalCounts | undefined;
 }
 
 export class Audit {
   readonly #options: AuditOptions;
-  readonly #refusals = new Map<string, number>();
+  readonly #counts: RefusalCounts;
   #second = 0;
   #lines = 0;
 
   constructor(options: AuditOptions) {
     this.#options = options;
+    this.#counts = options.counts ?? new RefusalCounts();
   }
 
   /** Reason -> how many were refused for it. */
   get refusals(): ReadonlyMap<string, number> {
-    return this.#refusals;
+    return this.#counts.byReason;
   }
 
   refused(refusal: Refusal): void {
@@ -68,8 +72,12 @@ export class Audit {
 
   /** Without a line. */
   count({ thrown }: Pick<Refusal, "thrown">): void {
-    const reason = reasonOf(thrown);
-    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
+    this.#counts.count(reasonOf(thrown), thrown);
+  }
+
+  /** An error goes out to a client: it counts unless it did before, or is none of the gateway's own. */
+  sent(thrown: unknown): void {
+    this.#counts.sent(thrown);
   }
 
   /** So often as `again` says, each of which was counted. */

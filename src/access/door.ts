@@ -1,6 +1,7 @@
 /** All that stands at the door of a gateway, built from its settings. */
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { RefusalCounts } from "../kit/refusal-counts.ts";
 import { Access, type Presented } from "./access.ts";
 import { isGuess } from "./access-error.ts";
 import { Audit } from "./audit.ts";
@@ -36,6 +37,8 @@ export interface DoorOptions extends LimitSettings {
   /** Default: `log`. */
   readonly auditLogger?: Logger;
   readonly clock: Clock;
+  /** Where refusals are counted; default: the door's own. */
+  readonly refusals?: RefusalCounts | undefined;
   /** How soon a change of the file of keys is seen; default: a second. */
   readonly watchMs?: number | undefined;
   /** Default: the gateway is alone. */
@@ -94,7 +97,7 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     takesTokensInUrl: tokenInUrl,
     otherNodes,
   });
-  const audit = new Audit({ log: auditLogger, nowMs: wallMs });
+  const audit = new Audit({ log: auditLogger, nowMs: wallMs, counts: options.refusals });
   const leases = new Leases({ access, audit, clock, wallMs });
   const limits = new Limits({
     settings: options,
@@ -102,7 +105,11 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     wallMs,
     tenantLimits: (tenant) => file?.keys.tenants.get(tenant) ?? {},
   });
-  const ages = new ConnectionAges({ clock, maxMinutes: options.maxConnectionMinutes });
+  const ages = new ConnectionAges({
+    clock,
+    maxMinutes: options.maxConnectionMinutes,
+    onEnd: (error) => audit.sent(error),
+  });
   return {
     access,
     audit,

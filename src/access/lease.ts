@@ -135,7 +135,9 @@ export class Lease {
     const { audit, holder } = this.#options;
     audit.ended(this.#caller, reason);
     this.close();
-    holder.revoked(new GatewayError("token_revoked", message));
+    const error = new GatewayError("token_revoked", message);
+    audit.sent(error);
+    holder.revoked(error);
   }
 
   close(): void {
@@ -151,6 +153,7 @@ export class Lease {
     audit.ended(this.#caller, "expired");
     this.#isExpired = true;
     const error = new GatewayError("token_expired", "The token has expired: come back with a new one");
+    audit.sent(error);
     this.#timer = clock.at(clock.nowMs() + MAX_LAST_WORDS_MS, () => {
       this.close();
       holder.revoked(error);

@@ -17,6 +17,8 @@ export interface SendQueueOptions {
   readonly policy: Policy;
   readonly offsets: OffsetUnit;
   readonly maxOutboxBytes: number;
+  /** It ends the listener. */
+  readonly onEnd?: (error: GatewayError) => void;
 }
 
 export interface Behind {
@@ -30,6 +32,7 @@ export class SendQueue {
   readonly #listener: Listener;
   readonly #offsets: OffsetUnit;
   readonly #maxOutboxBytes: number;
+  readonly #onEnd: (error: GatewayError) => void;
   readonly policy: Policy;
   /** Own cursors while behind; null in lockstep with the group. */
   behind: Behind | null = null;
@@ -43,6 +46,7 @@ export class SendQueue {
     this.#offsets = options.offsets;
     this.policy = options.policy;
     this.#maxOutboxBytes = options.maxOutboxBytes;
+    this.#onEnd = options.onEnd ?? (() => undefined);
   }
 
   /** Sends a batch, `frames` of it audio; true when the socket is too full to go on. */
@@ -93,6 +97,7 @@ export class SendQueue {
   end(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#onEnd(error);
     this.#listener.end(error.closeCode, error.code);
   }
 }

@@ -1,3 +1,4 @@
+import { RefusalCounts } from "../kit/refusal-counts.ts";
 import { StageTimes } from "./stage-times.ts";
 
 /** What is counted: key -> metric name and help. */
@@ -64,9 +65,16 @@ export const COUNTERS = {
 export type CounterKey = keyof typeof COUNTERS;
 
 /** Plain numbers that the hot path adds to; they are formatted only when /metrics is asked for. */
-export type Counters = Record<CounterKey, number> & { readonly stages: StageTimes };
+export type Counters = Record<CounterKey, number> & {
+  readonly stages: StageTimes;
+  readonly refusals: RefusalCounts;
+};
 
 export function createCounters(): Counters {
   const zeros = Object.fromEntries(Object.keys(COUNTERS).map((key) => [key, 0]));
-  return { ...(zeros as Record<CounterKey, number>), stages: new StageTimes() };
+  return {
+    ...(zeros as Record<CounterKey, number>),
+    stages: new StageTimes(),
+    refusals: new RefusalCounts(),
+  };
 }

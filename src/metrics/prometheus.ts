@@ -186,7 +186,7 @@ function doorMetrics(read: () => DoorFigures): Metric[] {
     {
       kind: "counter",
       name: "voicewire_refused_total",
-      help: "Requests, connections and commands that were refused for what they may do or have, by reason",
+      help: "What the gateway itself has refused, closed or broken off, by reason",
       labels: ["reason"],
       read: () => [...read().refusals].map(([reason, value]) => ({ labels: { reason }, value })),
     },

@@ -42,6 +42,11 @@ export function noteHead(res: HttpResponse): void {
   res.isForHead = true;
 }
 
+/** Notes who hears of an error that is the answer. */
+export function noteErrors(res: HttpResponse, sent: (thrown: unknown) => void): void {
+  res.errorSent = sent;
+}
+
 /** Notes what is given back to who asks, where the request is refused. */
 export function noteGiveBack(res: HttpResponse, giveBack: () => void): void {
   res.giveBack = giveBack;
@@ -145,12 +150,19 @@ export class Reply {
   }
 
   fail(thrown: unknown): void {
+    this.#noteError(thrown);
     this.send(failure(thrown));
   }
 
   /** `status` and `body`: where they are another surface's. */
   failAndClose(thrown: unknown, shape: Partial<Pick<Answer, "status" | "body">> = {}): void {
+    this.#noteError(thrown);
     this.send({ ...failure(thrown), closes: true, ...shape });
+  }
+
+  #noteError(thrown: unknown): void {
+    const noted: unknown = this.#res.errorSent;
+    if (!this.#isOver && typeof noted === "function") noted(thrown);
   }
 }
 

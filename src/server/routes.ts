@@ -24,6 +24,7 @@ import {
   allowReader,
   giveBack,
   noteBody,
+  noteErrors,
   noteGiveBack,
   noteHead,
   noteHeaders,
@@ -300,6 +301,7 @@ export class CheckedRoutes implements Routes {
 
   /** Whether its length is clear and its page may use the gateway; where not, that is answered, the same way on all surfaces. */
   #isSound(res: HttpResponse, req: HttpRequest, pattern: string): boolean {
+    noteErrors(res, (thrown) => this.#options.door.audit.sent(thrown));
     try {
       checkLength(req);
       checkOnce(req);

@@ -671,6 +671,7 @@ describe("a connection that is as old as it may be", () => {
     expect(client.closed).toBeNull();
     clock.leap(2 * 60_000);
     expect(await client.untilClosed()).toEqual({ code: 1001, reason: "connection_age" });
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="connection_age"} 1');
     await using again = await TestClient.connect(gateway, `${PLAYING}&resume=${resume_token}`);
     await again.next("hello");
     again.send({ type: "text", text: "ued.", utterance_id: "long" });

@@ -11,6 +11,8 @@ export interface ConnectionAgesOptions {
   readonly clock: Clock;
   /** Longest age; 0: no limit. */
   readonly maxMinutes: number;
+  /** One is ended. */
+  readonly onEnd?: (error: GatewayError) => void;
 }
 
 interface Aging {
@@ -22,12 +24,14 @@ interface Aging {
 export class ConnectionAges {
   readonly #clock: Clock;
   readonly #maxMs: number;
+  readonly #onEnd: (error: GatewayError) => void;
   readonly #open = new Set<Aging>();
   #timer: Timer | null = null;
 
-  constructor({ clock, maxMinutes }: ConnectionAgesOptions) {
+  constructor({ clock, maxMinutes, onEnd = () => undefined }: ConnectionAgesOptions) {
     this.#clock = clock;
     this.#maxMs = maxMinutes * 60_000;
+    this.#onEnd = onEnd;
   }
 
   /** `end`: it is as old as it may be. What it returns is for when it has ended. Idempotent. */
@@ -59,7 +63,12 @@ export class ConnectionAges {
     for (const aging of this.#open) {
       if (aging.endMs > nowMs) continue;
       this.#open.delete(aging);
-      aging.end(new GatewayError("connection_age", "The connection is as old as it may be: connect again"));
+      const error = new GatewayError(
+        "connection_age",
+        "The connection is as old as it may be: connect again",
+      );
+      this.#onEnd(error);
+      aging.end(error);
     }
     this.#checkLater();
   }

@@ -175,10 +175,9 @@ export class Inbox<C> implements Waiting {
     }
     counters.inboxesFull += 1;
     this.drop();
-    this.#receiver.refuse(
-      this.#connection,
-      inboxFull(isOwn ? `${maxInboxBytes} bytes of it` : "the gateway holds of all connections"),
-    );
+    const error = inboxFull(isOwn ? `${maxInboxBytes} bytes of it` : "the gateway holds of all connections");
+    counters.refusals.sent(error);
+    this.#receiver.refuse(this.#connection, error);
   }
 
   #reportClosed(): void {

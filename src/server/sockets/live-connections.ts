@@ -300,7 +300,9 @@ function refuseCommand(
     refuse(listener, error);
   } else if (refusals.note(options.clock.nowMs())) {
     options.counters.connectionsFlooding += 1;
-    refuse(listener, tooManyRefusals());
+    const tooMany = tooManyRefusals();
+    options.counters.refusals.sent(tooMany);
+    refuse(listener, tooMany);
   }
 }
 
@@ -310,7 +312,10 @@ function auditRefusal(
   thrown: unknown,
   { door, command }: Pick<LiveConnectionsOptions, "door"> & { readonly command?: string | undefined },
 ): void {
-  if (!isRefusal(thrown)) return;
+  if (!isRefusal(thrown)) {
+    door.audit.sent(thrown);
+    return;
+  }
   const { address, sessionId } = data;
   const caller = data.lease?.caller ?? data.caller;
   data.audit ??= new ConnectionAudit(door.audit);

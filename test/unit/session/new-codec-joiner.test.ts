@@ -227,5 +227,6 @@ describe("a joiner in a codec that nobody has", () => {
     const types = late.listener.events.map(({ type }) => type);
     expect(types[0]).toBe("hello");
     expect(late.listener.eventsOf("error")).toMatchObject([{ code: "encoder_failed" }]);
+    expect(rig.counters.refusals.byReason.get("encoder_failed")).toBe(1);
   });
 });
