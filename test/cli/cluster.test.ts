@@ -52,6 +52,38 @@ describe.skipIf(missing !== undefined)(
       }
     });
 
+    test("doctor says whether the bus is reached, who is there, and names no credentials", async () => {
+      await using server = await NatsServer.start({
+        config: `authorization { user: "me", password: "${SECRET}" }`,
+      });
+      const host = `127.0.0.1:${server.port}`;
+      const bus = `nats://me:${SECRET}@${host}`;
+      const node = await serve(["--node-name", "here"], { VOICEWIRE_CLUSTER: bus });
+      await using _node = node.program;
+      const doctor = async (cluster: string, ...flags: string[]) => {
+        const env = { VOICEWIRE_CLUSTER: cluster };
+        const { stdout } = await run(["doctor", "--json", "--port", "0", ...flags], { env });
+        const { checks }: { checks: { name: string; status: string; detail: string; fix?: string }[] } =
+          JSON.parse(stdout.toString());
+        return checks.find(({ name }) => name === "cluster");
+      };
+      const other = await doctor(bus, "--node-name", "there");
+      expect(other?.status).toBe("ok");
+      expect(other?.detail).toMatch(
+        new RegExp(`^nats-server \\d[\\d.]+ at ${host}, with JetStream; nodes: here$`),
+      );
+      expect(JSON.stringify(other)).not.toContain(SECRET);
+      expect(await doctor(bus, "--node-name", "here")).toMatchObject({ status: "warn" });
+      const wrong = await doctor(`nats://ann:wrongpassword@${host}`);
+      expect(wrong).toMatchObject({
+        status: "fail",
+        detail: expect.stringContaining("refuses the credentials"),
+      });
+      expect(JSON.stringify(wrong)).not.toContain("wrongpassword");
+      expect(await doctor("nats://127.0.0.1:9")).toMatchObject({ status: "fail" });
+      expect(await doctor("")).toMatchObject({ status: "ok", detail: "none: this gateway is alone" });
+    });
+
     test("a node may be several workers: any of them and any other node reach its sessions", async () => {
       await using server = await NatsServer.start();
       const one = await serve(["--cluster", server.url, "--node-name", "many", "--workers", "2"]);

@@ -27,6 +27,7 @@ import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/ups
 import { isGateway } from "../session/gateway-target.ts";
 import type { ResolvedSettings } from "../settings.ts";
 import { type CheckResult, resultWith } from "./check-result.ts";
+import { checkCluster } from "./cluster-check.ts";
 import { checkKeyFile } from "./key-file-check.ts";
 
 export type { CheckResult } from "./check-result.ts";
@@ -64,6 +65,11 @@ export const CHECKS: readonly Check[] = [
   { name: "tls", run: checkTls },
   { name: "port", run: checkPort },
   { name: "ops", run: checkOpsPort },
+  {
+    name: "cluster",
+    run: ({ io, config }) => checkCluster(config, io.clock),
+    fix: "see docs/cluster.md; serve without --cluster needs no nats-server",
+  },
   { name: "upstream", run: checkUpstream },
 ];
 

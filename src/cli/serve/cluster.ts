@@ -46,7 +46,11 @@ export async function openCluster(options: ClusterOptions): Promise<OpenCluster 
   };
 }
 
-function connectTo(config: Config, { log, clock }: Pick<ClusterOptions, "log" | "clock">): Promise<Bus> {
+/** Rejects with invalid_config, bus_refused, bus_lost, bus_timeout. */
+export function connectTo(
+  config: Config,
+  { log, clock }: Pick<ClusterOptions, "log" | "clock">,
+): Promise<NatsBus> {
   const { clusterCredentials, clusterTlsCa, clusterTlsCert, clusterTlsKey } = config;
   return NatsBus.connect({
     url: config.cluster,

@@ -73,6 +73,7 @@ export class NatsBus implements Bus {
   #link: Link = { state: "lost", retry: undefined };
   #maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES;
   #knownServers = 1;
+  #serverVersion = "";
   #openAnswers = 0;
   #closing: Promise<void> | null = null;
 
@@ -113,6 +114,11 @@ export class NatsBus implements Bus {
 
   get state(): BusState {
     return this.#link.state;
+  }
+
+  /** Of the server that it was connected to last. */
+  get serverVersion(): string {
+    return this.#serverVersion;
   }
 
   get waitingBytes(): number {
@@ -278,6 +284,7 @@ export class NatsBus implements Bus {
       );
     }
     this.#maxMessageBytes = max_payload;
+    this.#serverVersion = version;
     this.#knownServers = Math.max(this.#servers.addresses.length, connect_urls.length);
     const window = new SendWindow(connection);
     this.#link = { state: "up", connection, window };
