@@ -248,6 +248,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     rtpPorts: rtpPortRange,
     peers: rtpPeers,
     allowsListenOnly: config.rtpListenOnly,
+    proxyTrust: door.proxyTrust,
+    cluster,
   });
   begun.add(() => rtpPorts.close());
   let audioSocket: AudioSocketServer | null = null;

@@ -287,6 +287,16 @@ export class Cluster {
     return this.#relay.connect(owner, facts, socket);
   }
 
+  get nodeName(): string {
+    return this.#nodes.name;
+  }
+
+  /** The living process that has this name; undefined: there is none. */
+  processOf(nodeName: string): string | undefined {
+    const node = this.#nodes.find(nodeName);
+    return node?.state === "alive" ? node.incarnation : undefined;
+  }
+
   /** Where clients reach this node. */
   listensAt(url: string): void {
     this.#nodes.update({ url });

@@ -47,7 +47,13 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAp
   /** What the vendor's and OpenAI's surfaces need, which speak to the upstream themselves. */
   readonly vendor: VendorOptions;
   /** Calls on ports of their own, which are set up here. */
-  readonly callPorts: readonly { route(app: Routes): void }[];
+  readonly callPorts: readonly CallPorts[];
+}
+
+export interface CallPorts {
+  route(app: Routes): void;
+  /** What other nodes ask of it. Default: nothing. */
+  answerHosted?(request: HostedRequest, answer: HostedAnswer): void;
 }
 
 export interface RunningServer extends CertifiedPort {
@@ -122,6 +128,10 @@ function routePreflight(app: Routes): void {
 
 /** A request that arrived at another node, for a session of this one. Throws what its answer is to be. */
 function answerHosted(request: HostedRequest, answer: HostedAnswer, options: ServerOptions): void {
+  if (request.route === "rtp") {
+    for (const ports of options.callPorts) ports.answerHosted?.(request, answer);
+    return;
+  }
   const isCommand = request.route === "speak" || request.route === "interrupt";
   (isCommand ? answerHostedCommand : answerHostedFile)(request, answer, options);
 }

@@ -4,6 +4,7 @@ import type { Config } from "../../src/config.ts";
 import { CARRIERS, type CarrierName } from "../../src/protocol/carrier/carrier.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
+import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
 import { ndjsonSpeech } from "../helpers/tone-speech.ts";
 import { until } from "../helpers/until.ts";
@@ -174,6 +175,32 @@ describe("a call at another node than its session", { timeout: PATIENT_MS }, () 
     await controller.until(() => controller.audio.includes(Buffer.alloc(160, 9)));
     controller.send({ type: "hangup" });
     expect(await controller.next("call", 2)).toMatchObject({ state: "ended", reason: "hangup" });
+  });
+
+  it("by RTP: any node ends it, for who may", async () => {
+    using keys = new TestKeys();
+    await using nodes = await startPair({ keysFile: keys.path });
+    const withKey = { headers: { authorization: `Bearer ${keys.key}` } };
+    await using phone = await RtpPhone.open();
+    const taken = await fetch(`${nodes.one.gateway.url}/carrier/rtp`, {
+      method: "POST",
+      body: JSON.stringify({ session: "ended", remote: phone.address }),
+      ...withKey,
+    });
+    const { call_id } = (await taken.json()) as { call_id: string };
+    const end = async (id: string, token: string) => {
+      const answer = await fetch(`${nodes.two.gateway.url}/carrier/rtp/${id}`, {
+        method: "DELETE",
+        headers: { authorization: `Bearer ${token}` },
+      });
+      const body = (await answer.json()) as { call_id?: string; error?: { code: string } };
+      return [answer.status, body.error?.code ?? body.call_id];
+    };
+    const stranger = tokenFor({ sessions: ["other"], allow: ["call"] });
+    expect(await end(call_id, stranger)).toEqual([403, "forbidden"]);
+    expect(await end(`nobody.${call_id.split(".")[1]}`, keys.key)).toEqual([404, "unknown_call"]);
+    expect(await end(call_id, keys.key)).toEqual([200, call_id]);
+    expect(await end(call_id, keys.key)).toEqual([404, "unknown_call"]);
   });
 
   it("by AudioSocket: speech and the end work", async () => {

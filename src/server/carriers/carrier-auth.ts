@@ -89,6 +89,11 @@ export class CarrierAuth {
     return new CallerRights({ ...this.#placeOf(request), door: this.#door, caller: by.caller });
   }
 
+  /** Of a request that arrived at another node, and was let in there. */
+  announcerAt(place: { readonly caller: Caller; readonly surface: string; readonly address: string }) {
+    return new CallerRights({ ...place, door: this.#door });
+  }
+
   /** Whether calls are taken that show nothing: no check could have denied them. */
   takesStrangers(port: "audiosocket"): boolean {
     return this.#door.access.isOpen && this.#rules.served.has(port) && !this.#hasChecks;

@@ -8,7 +8,9 @@ import { randomInt, randomUUID } from "node:crypto";
 import { isIP, SocketAddress } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Caller } from "../../access/caller.ts";
+import type { ProxyTrust } from "../../access/client-address.ts";
 import { rtpPayloadType } from "../../audio/containers/rtp.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -17,7 +19,11 @@ import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-requ
 import { checkId } from "../../session/sessions.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import { pathPart, Reply, readBody } from "../http.ts";
+import { ArrivedAnswer } from "../relayed/arrived-answer.ts";
+import type { HostedAnswer, HostedRequest } from "../relayed/hosted-answer.ts";
+import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
+import type { LiveCluster } from "../session-place.ts";
 import type { CallerRights } from "./caller-rights.ts";
 import type { CarrierAuth } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
@@ -30,6 +36,8 @@ export interface PortRange {
 
 export interface RtpOptions {
   readonly carrierAuth: CarrierAuth;
+  /** Whose word about a client's address counts. */
+  readonly proxyTrust: ProxyTrust;
   readonly calls: Calls;
   readonly pacer: Pacer;
   readonly clock: Clock;
@@ -42,8 +50,12 @@ export interface RtpOptions {
   /** Whether a call may ask for a peer that never sends. */
   readonly allowsListenOnly: boolean;
   readonly maxMessageBytes: number;
+  /** The other nodes, one of which may have a call's port; null: this one is alone. */
+  readonly cluster: (LiveCluster & Pick<Cluster, "nodeName" | "processOf">) | null;
 }
 
+/** As the audit log calls it. */
+const ENDING = "/carrier/rtp/:call";
 /** Ports tried before it is said that none is free. */
 const MAX_TRIES = 64;
 
@@ -64,19 +76,58 @@ export class RtpPorts {
 
   route(app: Routes): void {
     app.post("/carrier/rtp", needs("call"), (res, req, caller) => this.#answer(res, req, caller));
-    app.del("/carrier/rtp/:call", needs("call"), (res, req, caller) => {
+    app.del(ENDING, needs("call"), (res, req, caller) => {
       const callId = pathPart(req);
       const reply = new Reply(res);
+      const { carrierAuth, proxyTrust } = this.#options;
       try {
-        const rights = this.#options.carrierAuth.announcer(res, req, { caller, port: "rtp" });
-        const port = this.#open.get(callId);
-        if (port === undefined) throw new GatewayError("unknown_call", "No RTP call has this id");
-        rights.check({ session: port.sessionId });
-        port.close();
-        reply.json(200, { call_id: callId });
+        const rights = carrierAuth.announcer(res, req, { caller, port: "rtp" });
+        const owner = this.#ownerOf(callId);
+        const address = requestAddress(res, req, proxyTrust);
+        if (owner === null) reply.json(200, this.#end(callId, rights));
+        else this.#endAt(owner, { callId, caller, address }, reply);
       } catch (thrown) {
         reply.fail(thrown);
       }
+    });
+  }
+
+  /** A call's port is to be closed, by who has come to another node. Throws unknown_call, forbidden. */
+  answerHosted({ body: callId, caller, address }: HostedRequest, answer: HostedAnswer): void {
+    const rights = this.#options.carrierAuth.announcerAt({ caller, address, surface: ENDING });
+    answer.json(200, this.#end(callId, rights));
+  }
+
+  /** The process that has the call's port; null: this one. Throws unknown_call. */
+  #ownerOf(callId: string): string | null {
+    const { cluster } = this.#options;
+    const [nodeName = "", id] = callId.split(".");
+    if (cluster === null || id === undefined || nodeName === cluster.nodeName) return null;
+    const owner = cluster.processOf(nodeName);
+    if (owner === undefined) {
+      throw new GatewayError("unknown_call", "No RTP call has this id: the node that it names is not there");
+    }
+    return owner;
+  }
+
+  #end(callId: string, rights: CallerRights) {
+    const port = this.#open.get(callId);
+    if (port === undefined) throw new GatewayError("unknown_call", "No RTP call has this id");
+    rights.check({ session: port.sessionId });
+    port.close();
+    return { call_id: callId };
+  }
+
+  #endAt(
+    owner: string,
+    { callId, ...client }: { readonly callId: string; readonly caller: Caller; readonly address: string },
+    reply: Reply,
+  ): void {
+    const request = { ...client, sessionId: "", route: "rtp", query: "", body: callId } as const;
+    ArrivedAnswer.ask({ cluster: this.#options.cluster, owner }, request, {
+      stream: null,
+      onAnswer: (answer) => reply.send(answer),
+      onRefused: (error) => reply.fail(error),
     });
   }
 
@@ -114,7 +165,9 @@ export class RtpPorts {
       this.#mustHaveRoom();
     });
     const { format, isListenOnly, dtmfPayloadType } = request;
-    const callId = randomUUID();
+    const { cluster } = this.#options;
+    // Whichever node is asked to end the call finds where it is.
+    const callId = cluster === null ? randomUUID() : `${cluster.nodeName}.${randomUUID()}`;
     const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType, rights };
     const letGo = rights.openPort();
     const { port, number } = await this.#bound(call, { rule, letGo }).catch((thrown: unknown) => {

@@ -14,7 +14,7 @@ import type { HostedClient, TakeIn } from "./relay-host.ts";
 /** Well below what a bus takes as one message. */
 const PIECE_BYTES = 64 * 1024;
 
-export const REQUEST_ROUTES = ["speak", "interrupt", "vtt", "srt"] as const;
+export const REQUEST_ROUTES = ["speak", "interrupt", "vtt", "srt", "rtp"] as const;
 export type RequestRoute = (typeof REQUEST_ROUTES)[number];
 
 /** The body of an answer that goes on. */
@@ -34,7 +34,7 @@ export interface HostedRequest extends Omit<PassedFacts, "kind" | "more"> {
   readonly route: RequestRoute;
   /** The URL's query, with what the caller's key and token set. */
   readonly query: string;
-  /** A command, as JSON. */
+  /** A command, as JSON; for `rtp` the id of the call that is to end. */
   readonly body: string;
 }
 

@@ -73,6 +73,8 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     rtpPorts: null,
     peers: readPeerList(rtpPeers),
     allowsListenOnly: rtpListenOnly,
+    proxyTrust: door.proxyTrust,
+    cluster: null,
   });
   const audioSocketTickets = new AudioSocketTickets({ ...shared, carrierAuth, port: 9092, maxTickets: 2 });
   const edge = await startServer({
