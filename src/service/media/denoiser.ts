@@ -1,9 +1,11 @@
 /**
- * Takes noise out of speech: a first guess by RNNoise, and a Wiener filter that uses it. Seconds before and after each moment
- * are looked at, so what comes out is late; the memory does not grow with the recording.
+ * Takes noise out of speech: steady tones are subtracted, and the rest is filtered by Wiener's gain over a first guess by
+ * RNNoise. Seconds before and after each moment are looked at, so what comes out is late; the memory does not grow with the
+ * recording.
  */
 import { Fourier } from "../../audio/analysis/fourier.ts";
 import { createSpeechGuess } from "./rnnoise.ts";
+import { type Spectrum, withoutTones } from "./tones.ts";
 import { type WienerOptions, wienerGains } from "./wiener.ts";
 
 export { DENOISER_RATE } from "./rnnoise.ts";
@@ -113,21 +115,25 @@ class SpeechFilter {
   /** The next so many frames, by all that are kept. */
   #filter(count: number): Int16Array {
     const frames = this.#frames;
+    const spectra = withoutTones(frames, {
+      fourier: this.#fourier,
+      window: this.#window,
+      hopSamples: HOP_SAMPLES,
+    });
     const power = new Float32Array(frames.length * BINS);
     const guess = new Float32Array(frames.length * BINS);
-    for (const [index, frame] of frames.entries()) {
+    for (const [index, { real, imaginary }] of spectra.entries()) {
       const from = index * BINS;
       for (let bin = 0; bin < BINS; bin += 1) {
-        power[from + bin] = (frame.real[bin] as number) ** 2 + (frame.imaginary[bin] as number) ** 2;
+        power[from + bin] = (real[bin] as number) ** 2 + (imaginary[bin] as number) ** 2;
       }
-      guess.set(frame.guess, from);
     }
+    for (const [index, frame] of frames.entries()) guess.set(frame.guess, index * BINS);
     const gains = wienerGains(power, guess, NOISE);
     const output = new Int16Array(count * HOP_SAMPLES);
     for (let index = 0; index < count; index += 1) {
       const at = this.#filtered + index;
-      const frame = frames[at] as Frame;
-      this.#synthesise(frame, gains.subarray(at * BINS, (at + 1) * BINS));
+      this.#synthesise(spectra[at] as Spectrum, gains.subarray(at * BINS, (at + 1) * BINS));
       output.set(this.#sums.subarray(0, HOP_SAMPLES).map(sample16), index * HOP_SAMPLES);
       this.#sums.copyWithin(0, HOP_SAMPLES).fill(0, WINDOW_SAMPLES - HOP_SAMPLES);
     }
@@ -140,7 +146,7 @@ class SpeechFilter {
   }
 
   /** Adds the frame to the sums. */
-  #synthesise({ real, imaginary }: Frame, gains: Float32Array): void {
+  #synthesise({ real, imaginary }: Spectrum, gains: Float32Array): void {
     const first = new Float64Array(WINDOW_SAMPLES);
     const second = new Float64Array(WINDOW_SAMPLES);
     for (let bin = 0; bin < BINS; bin += 1) {
@@ -159,9 +165,7 @@ class SpeechFilter {
 }
 
 /** One window: the recording's spectrum, and the power of the guess. */
-interface Frame {
-  readonly real: Float32Array;
-  readonly imaginary: Float32Array;
+interface Frame extends Spectrum {
   readonly guess: Float32Array;
 }
 
