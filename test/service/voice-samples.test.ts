@@ -9,6 +9,7 @@ import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
 import { findVoice } from "../../src/service/voice/engine/voices.ts";
 import { measures } from "../helpers/measures.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
+import { randomNumbers } from "../unit/service/media/helpers.ts";
 import { startConvertApp } from "./convert-app.ts";
 
 /** Highest and lowest of the English voices. */
@@ -120,8 +121,34 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect(other.bytes.length).toBe(60_044);
   });
 
+  it("remove_background_noise: the timbre is measured without the noise", async () => {
+    measures(
+      "POST /v1/voices/add",
+      "remove_background_noise",
+      "the timbre that is measured of noisy samples",
+    );
+    const random = randomNumbers(3);
+    const noisy = samplesOf(speech.slice(44)).map(
+      (sample) => sample / 2 + Math.round((random() - 0.5) * 3000),
+    );
+    const envelopeOf = async (recording: Uint8Array, removes: boolean) => {
+      const fields = { name: "Somebody", remove_background_noise: String(removes) };
+      const added = await call("POST", "/v1/voices/add", form(fields, [[recording, "a.wav", "audio/wav"]]));
+      const { voice_id: id } = added.json();
+      const envelope = findStoredVoice(app.context, id)?.profile.envelope ?? [];
+      expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
+      return envelope;
+    };
+    const clean = await envelopeOf(speech, false);
+    const errorOf = (envelope: readonly number[]) =>
+      Math.hypot(...envelope.map((decibels, band) => decibels - (clean[band] ?? 0)));
+    const recording = encodeWavFile(noisy, 24_000);
+    const [kept, removed] = [await envelopeOf(recording, false), await envelopeOf(recording, true)];
+    expect(clean.length).toBeGreaterThan(10);
+    expect(errorOf(removed)).toBeLessThan(0.7 * errorOf(kept));
+  });
+
   it("a sample's record: says whether noise was taken out of it", async () => {
-    measures("POST /v1/voices/add", "remove_background_noise", "what the record of the sample says");
     const id = await add({ remove_background_noise: "true" });
     const samples = findStoredVoice(app.context, id)?.stored.samples ?? [];
     expect(samples.map(sampleRecord)).toMatchObject([
