@@ -11,12 +11,14 @@ export interface VoiceManner {
   readonly isWhispered?: boolean;
 }
 
-/** At least one of the three. */
+/** At least one of the first three. */
 export interface Direction {
   readonly breath?: BreathName | undefined;
   /** Until another one, or the end of the paragraph. */
   readonly manner?: VoiceManner | undefined;
   readonly pauseMs?: number | undefined;
+  /** Whether each word of the tag changes something: not so in `[laughs harder]`. */
+  readonly isWhole: boolean;
 }
 
 /** Beginnings of English words that ask for it. */
@@ -31,7 +33,7 @@ const BREATHS: readonly Row<BreathName>[] = [
   [["inhal"], "inhale"],
   [["exhal", "breath", "pant", "wheez"], "exhale"],
   [["cough"], "cough"],
-  [["throat"], "throat"],
+  [["throat", "clear"], "throat"],
   [["snort"], "snort"],
   [["sniff"], "sniff"],
   [["sob", "cries", "cry", "weep"], "sob"],
@@ -56,25 +58,58 @@ const MANNERS: readonly Row<VoiceManner>[] = [
 ];
 
 const PAUSES_MS = { short: 250, usual: 500, long: 1000 } as const;
+/** Words that ask for nothing themselves, as in `[in a whisper]`, `[starts laughing]` and `[drawn out]`. */
+const EMPTY_WORDS: ReadonlySet<string> = new Set(
+  "a an and at begins beginning for her his in is its of on out speaking speaks starts starting the their then to tone voice while with".split(
+    " ",
+  ),
+);
 
 /** `tag`: with its brackets or without. Null where the voice can do nothing of it. */
 export function directionOf(tag: string): Direction | null {
   const words = tag.toLowerCase().match(/\p{L}+/gu) ?? [];
-  const breath = find(BREATHS, words);
-  const manner = find(MANNERS, words);
-  const pauseMs = words.some((word) => word.startsWith("paus")) ? pauseOf(words) : undefined;
-  if (breath === undefined && manner === undefined && pauseMs === undefined) return null;
-  return { breath, manner, pauseMs };
+  const [breath] = rowsOf(BREATHS, words);
+  const manners = rowsOf(MANNERS, words);
+  const isPause = words.some(isPauseWord);
+  if (breath === undefined && manners.length === 0 && !isPause) return null;
+  const rows = [...(breath === undefined ? [] : [breath]), ...manners];
+  return {
+    breath: breath?.[1],
+    manner: manners.length === 0 ? undefined : joined(manners.map(([, manner]) => manner)),
+    pauseMs: isPause ? pauseOf(words) : undefined,
+    isWhole: words.every(
+      (word) =>
+        EMPTY_WORDS.has(word) ||
+        rows.some((row) => isOf(row, word)) ||
+        (isPause && (isPauseWord(word) || word === "short" || word === "long")),
+    ),
+  };
 }
+
+const isPauseWord = (word: string): boolean => word.startsWith("paus");
 
 function pauseOf(words: readonly string[]): number {
   if (words.includes("short")) return PAUSES_MS.short;
   return words.includes("long") ? PAUSES_MS.long : PAUSES_MS.usual;
 }
 
-function find<T>(rows: readonly Row<T>[], words: readonly string[]): T | undefined {
-  const row = rows.find(([beginnings]) =>
-    words.some((word) => beginnings.some((beginning) => word.startsWith(beginning))),
-  );
-  return row?.[1];
+/** All of them at once: `[whispers slowly]`. */
+function joined(manners: readonly VoiceManner[]): VoiceManner {
+  const product = (factorOf: (manner: VoiceManner) => number | undefined): number =>
+    manners.reduce((all, manner) => all * (factorOf(manner) ?? 1), 1);
+  return {
+    rate: product(({ rate }) => rate),
+    range: product(({ range }) => range),
+    volume: product(({ volume }) => volume),
+    pitch: manners.reduce((sum, { pitch = 0 }) => sum + pitch, 0),
+    isWhispered: manners.some(({ isWhispered }) => isWhispered === true),
+  };
+}
+
+function rowsOf<T>(rows: readonly Row<T>[], words: readonly string[]): Row<T>[] {
+  return rows.filter((row) => words.some((word) => isOf(row, word)));
+}
+
+function isOf([beginnings]: Row<unknown>, word: string): boolean {
+  return beginnings.some((beginning) => word.startsWith(beginning));
 }

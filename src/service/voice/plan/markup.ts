@@ -58,14 +58,14 @@ const SILENT_TAG = /^<(?:\/|speak\b)/i;
 
 /**
  * The tags of `text`, each once, that the voice does nothing of, or not what they say: a phoneme's where its sounds can't
- * be said, a break's where its pause is too long or can't be read.
+ * be said, a break's where its pause is too long or can't be read, an audio tag's where one of its words changes nothing.
  */
 export function leftOutTags(text: string, options: { readonly audioTags: boolean }): string[] {
   const said = new Set(findPhonemeTags(text).map(({ start }) => start));
   const left = Array.from(text.matchAll(patternOf(options)), (match) => {
     const [tag] = match;
     const isDone = tag.startsWith("[")
-      ? directionOf(tag) !== null
+      ? directionOf(tag)?.isWhole === true
       : SILENT_TAG.test(tag) || isObeyedBreak(tag) || said.has(match.index + tag.length);
     return isDone ? [] : tag;
   });

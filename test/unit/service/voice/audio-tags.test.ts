@@ -225,6 +225,20 @@ describe("an audio tag", { timeout: 60_000 }, () => {
     expect(left.seconds).toBeCloseTo(say(TEXT).seconds, 1);
   });
 
+  it("with several words does all that they say, or is named for the word that changes nothing", () => {
+    const both = say(`[whispers slowly] ${TEXT}`);
+    const whispered = say(`[whispers] ${TEXT}`);
+    expect(both.seconds / whispered.seconds).toBeGreaterThan(1.25);
+    expect(periodicity(floatsOf(both.pcm))).toBeLessThan(0.7 * periodicity(floatsOf(say(TEXT).pcm)));
+    expect(loudness(`[softly, sad] ${TEXT}`) - loudness(`[softly] ${TEXT}`)).toBeLessThan(2);
+    expect(meanPitch(`[softly, sad] ${TEXT}`) / meanPitch(`[softly] ${TEXT}`)).toBeLessThan(0.97);
+    const whole =
+      "[whispers slowly] [laughs nervously] [starts laughing] [in a whisper] [long pause] [clears throat]";
+    expect(leftOutTags(whole, { audioTags: true })).toEqual([]);
+    const part = "[laughs harder] [very sad] [laughs and coughs] [long sigh]";
+    expect(leftOutTags(part, { audioTags: true })).toEqual(part.split(/(?<=\]) /));
+  });
+
   it("is text where the model knows no tags", () => {
     expect(say("[laughs] Yes.", WOMAN, { audioTags: false }).said).toBe("[laughs] Yes.");
   });
