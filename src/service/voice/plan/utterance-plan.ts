@@ -45,6 +45,11 @@ export interface PlannedBreath {
 const TURN_PAUSE_MS = 250;
 const MIN_RATE = 80;
 const MAX_RATE = 450;
+/** The engine's largest range of pitch. */
+const MAX_RANGE = 99;
+const RANGE_KNEE = 75;
+/** How many times its usual range a voice has at stability 0 and style 1. */
+const MAX_LIVELINESS = 2.25;
 /** How much lower a voice is in the second, third and further pieces of a paragraph or turn: about so many percent. */
 const DECLINATION = [0, 2, 4, 5] as const;
 const MAX_DECLINATION = 5;
@@ -206,9 +211,20 @@ function soundOf(
     ...wanted,
     rate: clamp(Math.round(wanted.rate), MIN_RATE, MAX_RATE),
     pitch: clamp(Math.round(wanted.pitch), 0, 100),
-    range: clamp(Math.round(wanted.range), 0, 100),
+    range: clamp(Math.round(withinEngine(wanted.range, voice.range)), 0, MAX_RANGE),
     volume: Math.round(volume * (manner.volume ?? 1)),
   };
+}
+
+/**
+ * A range that the engine has, larger for a larger one: it would take all above its own largest for that. Below the knee, and
+ * for a voice as it is, nothing changes.
+ */
+function withinEngine(wanted: number, usual: number): number {
+  const most = usual * MAX_LIVELINESS;
+  const knee = Math.max(RANGE_KNEE, usual);
+  if (wanted <= knee || most <= MAX_RANGE) return wanted;
+  return knee + ((wanted - knee) / (most - knee)) * (MAX_RANGE - knee);
 }
 
 /** The engine's variants without a tone, equally loud; the speaker's own is lost. */

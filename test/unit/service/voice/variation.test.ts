@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Locales } from "../../../../src/service/text/locale.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
+import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
 import { type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
 import { planPieces } from "../../../../src/service/voice/plan/utterance-plan.ts";
@@ -41,6 +42,28 @@ function bytesOf(engine: Engine, seed: number | undefined): number {
   job.close();
   return bytes;
 }
+
+describe("stability and style", () => {
+  it.each(VOICES.map(({ id, name }) => [name, id]))(
+    "each step moves the pitch of %s further, up to both extremes",
+    (_, voiceId) => {
+      const inputs = [{ text: "Yes.", voiceId, languageCode: null }];
+      const rangeAt = (more: Partial<JobSpec>) => voices({ inputs, ...more })[0]?.range ?? 0;
+      const styles = [0, 0.25, 0.5, 0.75, 1];
+      const steps = [
+        [1, 0.75, 0.5, 0.25, 0].map((stability) => rangeAt({ stability, style: 0 })),
+        [1, 0.75, 0.5, 0.25, 0].map((stability) => rangeAt({ stability, style: 1 })),
+        styles.map((style) => rangeAt({ stability: 0.5, style })),
+        styles.map((style) => rangeAt({ stability: 0, style })),
+      ];
+      for (const ranges of steps) {
+        expect(ranges.toSorted((a, b) => a - b)).toEqual(ranges);
+        expect(new Set(ranges).size).toBe(5);
+        expect(Math.max(...ranges)).toBeLessThanOrEqual(99);
+      }
+    },
+  );
+});
 
 describe("a seed", () => {
   it("asks for the same each time, and another seed or none for something else", () => {
