@@ -347,6 +347,7 @@ describe.runIf(hasProgram("ffmpeg"))("containers of browsers and telephones", ()
   it.each([
     ["WebM, which begins with silence", "matroska", ["-c:a", "libopus", "-b:a", "24k", "-f", "webm"]],
     ["M4A, whose index is its end", "mp4", ["-c:a", "aac", "-f", "ipod"]],
+    ["Matroska with AAC", "matroska", ["-c:a", "aac", "-f", "matroska"]],
     ["AIFF", "aiff", ["-c:a", "pcm_s16be", "-f", "aiff"]],
   ])("%s: is isolated in its whole length", async (name, format, args) => {
     const answer = await post(WHOLE, formOf(encodeFile(pcm, args), {}, `${name}.mp3`));

@@ -1,8 +1,14 @@
 /** Uploaded audio of any common format as mono samples, by its content, a piece at a time. */
 import { SAMPLE_RATES } from "../../audio/resample/resample.ts";
 import { AiffDecoder } from "./decoders/aiff.ts";
-import { audioTooLong, invalidAudio, type UploadDecoder, unknownFormat } from "./decoders/decoder.ts";
-import { decodedByFfmpeg } from "./decoders/ffmpeg.ts";
+import {
+  audioTooLong,
+  ForeignTrack,
+  invalidAudio,
+  type UploadDecoder,
+  unknownFormat,
+} from "./decoders/decoder.ts";
+import { decodedByFfmpeg, MP4 } from "./decoders/ffmpeg.ts";
 import { MatroskaDecoder } from "./decoders/matroska.ts";
 import { createMp3Upload } from "./decoders/mp3.ts";
 import { createOggOpusUpload } from "./decoders/ogg-opus.ts";
@@ -26,6 +32,8 @@ const PART_BYTES = 8192;
 const COMMON_RATE = 48_000;
 const ID3_HEADER_BYTES = 10;
 const MAX_ID3_BYTES = 67_108_864;
+/** Of a Matroska file, whose tracks stand in its first kilobytes. */
+const MAX_START_BYTES = 1_048_576;
 
 export interface DecodeOptions {
   readonly fileFormat: FileFormat;
@@ -82,11 +90,64 @@ async function* decodedPieces(
   try {
     const container = await front.container();
     onFormat?.(container);
-    if (container === "mp4") yield* decodedByFfmpeg(front.all());
+    if (container === "mp4") yield* decodedByFfmpeg(front.all(), MP4);
+    else if (container === "matroska") yield* decodedMatroska(front);
     else yield* decodedBy(await createDecoder(container), front.all());
   } finally {
     await front.close();
   }
+}
+
+/** Its header says the codec, before any sound. A file with one that has no decoder here goes to ffmpeg, from its start on. */
+async function* decodedMatroska(front: Front): AsyncGenerator<PcmPiece> {
+  const start = new Start(front.all());
+  try {
+    for await (const piece of decodedBy(new MatroskaDecoder(), start.all())) {
+      start.forget();
+      yield piece;
+    }
+  } catch (thrown) {
+    const bytes = start.bytes;
+    if (!(thrown instanceof ForeignTrack) || bytes === null) throw thrown;
+    const whole = joined(bytes, front.all());
+    yield* decodedByFfmpeg(whole, {
+      demuxer: "matroska",
+      name: "WebM or Matroska",
+      refusal: () => thrown,
+    });
+  }
+}
+
+/** Keeps what was read of a source, while that may be needed again and is not too much. */
+class Start {
+  readonly #source: AsyncIterable<Uint8Array>;
+  #kept: Buffer | null = Buffer.alloc(0);
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source;
+  }
+
+  async *all(): AsyncGenerator<Uint8Array> {
+    for await (const bytes of this.#source) {
+      if (this.#kept !== null) this.#kept = Buffer.concat([this.#kept, bytes]);
+      if (this.#kept !== null && this.#kept.length > MAX_START_BYTES) this.#kept = null;
+      yield bytes;
+    }
+  }
+
+  forget(): void {
+    this.#kept = null;
+  }
+
+  /** null where they were forgotten, or were too many. */
+  get bytes(): Uint8Array | null {
+    return this.#kept;
+  }
+}
+
+async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
 }
 
 async function* decodedBy(
@@ -133,10 +194,11 @@ class Front {
     throw unknownFormat(name === undefined ? "its format is not known" : `it is ${name}`);
   }
 
-  /** The whole file behind its tag. */
+  /** The whole file behind its tag; asked for again, the rest of it. */
   async *all(): AsyncGenerator<Uint8Array> {
-    yield this.#held;
+    const held = this.#held;
     this.#held = Buffer.alloc(0);
+    yield held;
     for (let bytes = await this.#next(); bytes !== null; bytes = await this.#next()) yield bytes;
   }
 
@@ -172,14 +234,12 @@ class Front {
   }
 }
 
-async function createDecoder(container: Exclude<Container, "mp4">): Promise<UploadDecoder> {
+async function createDecoder(container: Exclude<Container, "mp4" | "matroska">): Promise<UploadDecoder> {
   switch (container) {
     case "wav":
       return new WavDecoder();
     case "aiff":
       return new AiffDecoder();
-    case "matroska":
-      return new MatroskaDecoder();
     case "mp3":
       return await createMp3Upload();
     case "flac":

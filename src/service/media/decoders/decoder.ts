@@ -21,12 +21,23 @@ const ACCEPTED = "WAV, AIFF, MP3, FLAC, Ogg, WebM or Matroska (with Opus, Vorbis
 
 /** The bytes are of no format that is known here. */
 export function unknownFormat(reason: string): ApiError {
-  return ApiError.of({
+  return ApiError.of(unknownFormatDetail(reason));
+}
+
+function unknownFormatDetail(reason: string) {
+  return {
     type: "validation_error",
     code: "invalid_audio_format",
     message: `The audio cannot be decoded: ${reason}. Expected ${ACCEPTED}.`,
     param: "audio",
-  });
+  } as const;
+}
+
+/** A track that has no decoder here. Where the machine has ffmpeg, that decodes it. */
+export class ForeignTrack extends ApiError {
+  constructor(reason: string) {
+    super(400, unknownFormatDetail(reason));
+  }
 }
 
 /** The bytes begin as a known format and are broken. */

@@ -1,12 +1,14 @@
 /**
- * M4A and MP4 uploads, by the ffmpeg of the machine where there is one: AAC has no decoder here. It is a process of its own,
- * with one format, its two pipes and no other file or address, and it is ended where it takes too long or too much.
+ * M4A and MP4 uploads, and Matroska's tracks of other codecs, by the ffmpeg of the machine where there is one: AAC has no
+ * decoder here. It is a process of its own, with one format, its two pipes and no other file or address, and it is ended
+ * where it takes too long or too much.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { PcmAligner } from "../../../audio/codecs/pcm.ts";
+import type { ApiError } from "../../api-error.ts";
 import type { PcmPiece } from "../pieces.ts";
 import { invalidAudio, unknownFormat } from "./decoder.ts";
 
@@ -23,36 +25,56 @@ const MAX_BLOCK_BYTES = 67_108_864;
 /** Where programs are looked for: those of the machine, whatever the environment says. */
 const FOLDERS = ["/usr/local/bin", "/usr/bin", "/opt/homebrew/bin"] as const;
 
-const ARGUMENTS: readonly string[] = [
-  ...["-nostdin", "-hide_banner", "-v", "quiet", "-threads", "1", "-max_alloc", String(MAX_BLOCK_BYTES)],
-  ...["-protocol_whitelist", "pipe", "-f", "mov", "-i", "pipe:0"],
-  ...["-map", "0:a:0", "-vn", "-sn", "-dn", "-map_metadata", "-1"],
-  ...["-ac", "1", "-ar", String(SAMPLE_RATE), "-f", "s16le", "pipe:1"],
-];
+function argumentsFor(demuxer: string): readonly string[] {
+  return [
+    ...["-nostdin", "-hide_banner", "-v", "quiet", "-threads", "1", "-max_alloc", String(MAX_BLOCK_BYTES)],
+    ...["-protocol_whitelist", "pipe", "-f", demuxer, "-i", "pipe:0"],
+    ...["-map", "0:a:0", "-vn", "-sn", "-dn", "-map_metadata", "-1"],
+    ...["-ac", "1", "-ar", String(SAMPLE_RATE), "-f", "s16le", "pipe:1"],
+  ];
+}
+
+/** A container that ffmpeg opens: no other. */
+export interface FfmpegContainer {
+  readonly demuxer: "mov" | "matroska";
+  /** In the words of an error. */
+  readonly name: string;
+  /** Of a machine that has no ffmpeg. */
+  readonly refusal: () => ApiError;
+}
+
+export const MP4: FfmpegContainer = {
+  demuxer: "mov",
+  name: "MP4 or M4A",
+  refusal: () =>
+    unknownFormat("it is an MP4 or M4A file, for which this service needs ffmpeg, and the machine has none"),
+};
 
 /**
- * `source`: its index first. Rejects with ApiError `invalid_audio_format` where the machine has no ffmpeg, `invalid_audio` where the file holds no sound
- * that it decodes. Leaving the loop early ends the process.
+ * `source`: its index first. Rejects with the container's refusal where the machine has no ffmpeg, with ApiError
+ * `invalid_audio` where the file holds no sound that it decodes. Leaving the loop early ends the process.
  */
 export async function* decodedByFfmpeg(
   source: AsyncIterable<Uint8Array>,
+  container: FfmpegContainer,
   { folders = FOLDERS }: { readonly folders?: readonly string[] } = {},
 ): AsyncGenerator<PcmPiece> {
-  const child = await startFfmpeg(folders);
+  const child = await startFfmpeg(container, folders);
   const feeding = feed(child.stdin, source);
   const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
   const aligner = new PcmAligner();
   const chunks = child.stdout[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   try {
     while (true) {
-      const next = await withinStall(chunks.next());
+      const next = await withinStall(chunks.next(), container);
       if (next.done === true) break;
       yield { pcm: aligner.push(next.value), sampleRate: SAMPLE_RATE };
     }
-    const code = await withinStall(ended);
+    const code = await withinStall(ended, container);
     const fault = await feeding;
     if (fault !== null) throw fault;
-    if (code !== 0) throw invalidAudio("the MP4 or M4A file is broken, or holds no sound that is known");
+    if (code !== 0)
+      throw invalidAudio(`the ${container.name} file is broken, or holds no sound that is known`);
   } finally {
     child.kill("SIGKILL");
     child.stdin.destroy();
@@ -64,18 +86,18 @@ export async function* decodedByFfmpeg(
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 /** Under prlimit, which bounds its memory and its time, where the machine has that. */
-async function startFfmpeg(folders: readonly string[]): Promise<Child> {
+async function startFfmpeg(
+  { demuxer, refusal }: FfmpegContainer,
+  folders: readonly string[],
+): Promise<Child> {
   const limits = [`--as=${MAX_MEMORY_BYTES}`, `--cpu=${MAX_CPU_SECONDS}`, "--core=0"];
   const program = await pathOf("ffmpeg", folders);
   const limiter = await pathOf("prlimit", folders);
-  if (program !== null) {
-    return limiter === null
-      ? await started(program, ARGUMENTS)
-      : await started(limiter, [...limits, program, ...ARGUMENTS]);
-  }
-  throw unknownFormat(
-    "it is an MP4 or M4A file, for which this service needs ffmpeg, and the machine has none",
-  );
+  if (program === null) throw refusal();
+  const wanted = argumentsFor(demuxer);
+  return limiter === null
+    ? await started(program, wanted)
+    : await started(limiter, [...limits, program, ...wanted]);
 }
 
 /** null where there is no such program. */
@@ -123,10 +145,10 @@ async function feed(stdin: Writable, source: AsyncIterable<Uint8Array>): Promise
   }
 }
 
-async function withinStall<T>(step: Promise<T>): Promise<T> {
+async function withinStall<T>(step: Promise<T>, { name }: FfmpegContainer): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const stalled = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(invalidAudio("the MP4 or M4A file takes too long to decode")), STALL_MS);
+    timer = setTimeout(() => reject(invalidAudio(`the ${name} file takes too long to decode`)), STALL_MS);
   });
   try {
     return await Promise.race([step, stalled]);

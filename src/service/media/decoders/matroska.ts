@@ -1,6 +1,6 @@
 /** WebM and Matroska (mkv, mka) piece by piece: the first audio track; browsers' recordings without lengths, too. */
 import type { PcmPiece } from "../pieces.ts";
-import { invalidAudio, type UploadDecoder, unknownFormat } from "./decoder.ts";
+import { ForeignTrack, invalidAudio, type UploadDecoder } from "./decoder.ts";
 import { childrenOf, elementAt, floatOf, MAX_ELEMENT_HEADER_BYTES, unsignedOf, vintAt } from "./ebml.ts";
 import { createTrackDecoder, type TrackDecoder, type TrackFacts } from "./track-decoder.ts";
 
@@ -137,7 +137,7 @@ function firstAudioTrack(tracks: Uint8Array): TrackFacts & { readonly number: nu
       unsignedOf(from.get(field) ?? new Uint8Array(0));
     if (numberOf(TRACK_TYPE) !== TYPE_AUDIO) continue;
     if (fields.has(CONTENT_ENCODINGS)) {
-      throw unknownFormat("its audio track is compressed or encrypted by the WebM or Matroska file");
+      throw new ForeignTrack("its audio track is compressed or encrypted by the WebM or Matroska file");
     }
     const audio = new Map(
       [...childrenOf(fields.get(AUDIO) ?? new Uint8Array(0))].map((child) => [child.id, child.content]),

@@ -2,7 +2,14 @@
 import { opusPacketSamples48k } from "../../../audio/codecs/opus-packet.ts";
 import { buildPage, FLAG_FIRST, MAX_SEGMENTS, segmentsOf } from "../../../audio/containers/ogg-page.ts";
 import type { PcmPiece } from "../pieces.ts";
-import { invalidAudio, MAX_CHANNELS, requireRate, type UploadDecoder, unknownFormat } from "./decoder.ts";
+import {
+  ForeignTrack,
+  invalidAudio,
+  MAX_CHANNELS,
+  requireRate,
+  type UploadDecoder,
+  unknownFormat,
+} from "./decoder.ts";
 import { createMp3Upload } from "./mp3.ts";
 import { createOggOpusUpload } from "./ogg-opus.ts";
 import { createFlacUpload, createVorbisUpload } from "./wasm.ts";
@@ -49,7 +56,7 @@ export async function createTrackDecoder(facts: TrackFacts): Promise<TrackDecode
     default: {
       // The name is the file's: letters and digits only.
       const shown = facts.codec.slice(0, 32).replaceAll(/[^\w/.-]/g, "?");
-      throw unknownFormat(
+      throw new ForeignTrack(
         `its audio track in WebM or Matroska has the codec "${shown}", expected Opus, Vorbis, FLAC, MP3 or PCM`,
       );
     }

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "../../../../src/service/api-error.ts";
 import { decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import { AiffDecoder } from "../../../../src/service/media/decoders/aiff.ts";
-import type { UploadDecoder } from "../../../../src/service/media/decoders/decoder.ts";
-import { decodedByFfmpeg } from "../../../../src/service/media/decoders/ffmpeg.ts";
+import { ForeignTrack, type UploadDecoder } from "../../../../src/service/media/decoders/decoder.ts";
+import { decodedByFfmpeg, type FfmpegContainer, MP4 } from "../../../../src/service/media/decoders/ffmpeg.ts";
 import { MatroskaDecoder } from "../../../../src/service/media/decoders/matroska.ts";
 import { containerOf } from "../../../../src/service/media/decoders/sniff.ts";
 import { inStreamOrder } from "../../../../src/service/media/mp4-order.ts";
@@ -101,21 +101,48 @@ describe("a file of a format that is not decoded", () => {
     expect(message).toContain("Expected WAV, AIFF, MP3, FLAC, Ogg, WebM or Matroska");
   });
 
-  it.runIf(hasProgram("ffmpeg"))("Matroska with another codec: the error names the codec", async () => {
-    const message = await messageOf(encodeFile(testSound(1), ["-c:a", "aac", "-f", "matroska"]));
-    expect(message).toContain("invalid_audio_format: The audio cannot be decoded: its audio track in WebM");
-    expect(message).toContain('the codec "A_AAC"');
+  it.runIf(hasProgram("ffmpeg")).each([
+    ["AAC", ["-c:a", "aac"]],
+    ["ALAC", ["-c:a", "alac"]],
+    ["AC-3", ["-c:a", "ac3"]],
+  ])("Matroska with %s is decoded by ffmpeg", async (_, args) => {
+    const sound = testSound(2);
+    const bytes = encodeFile(sound, [...args, "-f", "matroska"]);
+    // Read once only, as a worker does, in pieces with the codec in the first one and in a later one.
+    for (const size of [bytes.length, 65_536, 97]) {
+      const source = fileOf(bytes, size).read();
+      const samples: number[] = [];
+      const file = { read: () => source };
+      for await (const { pcm } of decodeUpload(file, { fileFormat: "other" })) samples.push(...pcm);
+      expect(Math.abs(samples.length - sound.length)).toBeLessThan(3000);
+      expect(levelOf(Int16Array.from(samples)) / levelOf(sound)).toBeCloseTo(1, 1);
+    }
   });
 
+  it.runIf(hasProgram("ffmpeg"))(
+    "Matroska with another codec on a machine without ffmpeg: the error names the codec",
+    async () => {
+      const bytes = encodeFile(testSound(1), ["-c:a", "aac", "-f", "matroska"]);
+      const refusal: unknown = await new MatroskaDecoder().push(bytes).catch((reason: unknown) => reason);
+      if (!(refusal instanceof ForeignTrack)) throw new Error(`Not foreign: ${String(refusal)}`);
+      const container = { demuxer: "matroska", name: "Matroska", refusal: () => refusal } as const;
+      const message = await messageWithoutFfmpeg(bytes, container);
+      expect(message).toContain("invalid_audio_format: The audio cannot be decoded: its audio track in WebM");
+      expect(message).toContain('the codec "A_AAC"');
+    },
+  );
+
   it.runIf(hasProgram("ffmpeg"))("M4A on a machine without ffmpeg: the error says so", async () => {
-    const bytes = encodeFile(testSound(1), ["-c:a", "aac", "-f", "ipod"]);
-    const decoding = decodedByFfmpeg(fileOf(bytes).read(), { folders: ["/nowhere"] }).next();
-    const thrown: unknown = await decoding.catch((reason: unknown) => reason);
-    const message = detailOf(thrown);
+    const message = await messageWithoutFfmpeg(encodeFile(testSound(1), ["-c:a", "aac", "-f", "ipod"]), MP4);
     expect(message).toContain("invalid_audio_format: The audio cannot be decoded: it is an MP4 or M4A file");
     expect(message).toContain("needs ffmpeg");
   });
 });
+
+async function messageWithoutFfmpeg(bytes: Uint8Array, container: FfmpegContainer): Promise<string> {
+  const decoding = decodedByFfmpeg(fileOf(bytes).read(), container, { folders: ["/nowhere"] }).next();
+  return detailOf(await decoding.catch((reason: unknown) => reason));
+}
 
 describe("an MP4 file in the order of a stream", () => {
   it.runIf(hasProgram("ffmpeg"))(
