@@ -97,7 +97,6 @@ describe("the vendor's client", () => {
   it("creates, lists, changes and deletes webhooks", async () => {
     measures("POST /v1/workspace/webhooks", "settings.name", "the name in the list");
     measures("PATCH /v1/workspace/webhooks/{webhook_id}", "webhook_id", "which webhook changes");
-    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "is_disabled", "whether it is off");
     measures("PATCH /v1/workspace/webhooks/{webhook_id}", "name", "the name in the list");
     const { webhooks: sdk } = sdkFor(url, KEY);
     const made = await sdk.create({
@@ -192,6 +191,33 @@ describe("the vendor's client", () => {
   });
 });
 
+describe("what happens", () => {
+  it("is told to those that subscribed to it and are not off, and to no others", async () => {
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "events", "which events are delivered");
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "is_disabled", "whether any is delivered");
+    await close();
+    await open(true);
+    const receiver = await Receiver.start();
+    try {
+      const { id } = await create({ ...SETTINGS, webhook_url: receiver.url });
+      const change = (fields: object) => call("PATCH", `${PATH}/${id}`, { name: "Mine", ...fields });
+      const enqueued = async (event: string) =>
+        (await call("POST", "/service/webhooks/trigger", { event })).body.enqueued;
+      expect(await enqueued("flows")).toBe(0);
+      await change({ is_disabled: false, events: ["flows"] });
+      expect([await enqueued("agent_qa"), await enqueued("flows")]).toEqual([0, 1]);
+      expect(JSON.parse((await receiver.take()).body.toString())).toMatchObject({ type: "flows_generation" });
+      await change({ is_disabled: true });
+      expect(await enqueued("flows")).toBe(0);
+      await change({ is_disabled: false, events: ["agent_qa"] });
+      expect([await enqueued("flows"), await enqueued("agent_qa")]).toEqual([0, 1]);
+      expect(JSON.parse((await receiver.take()).body.toString())).toMatchObject({ type: "agent_qa" });
+    } finally {
+      await receiver.close();
+    }
+  });
+});
+
 describe("a delivery that fails", () => {
   it("waits for another try where retries are enabled, and is given up where not", async () => {
     measures(
@@ -273,7 +299,6 @@ describe("a record", () => {
   });
 
   it("has the events that a change names, all of them; one that names none changes none", async () => {
-    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "events", "the subscriptions");
     const { id } = await create();
     const change = (fields: object) =>
       call("PATCH", `${PATH}/${id}`, { is_disabled: false, name: "Mine", ...fields });
