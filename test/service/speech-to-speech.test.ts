@@ -174,6 +174,8 @@ describe("speech to speech", { timeout: 90_000 }, () => {
       form(raw, { file_format: "pcm_s16le_16" }),
     );
     expect((await bytesOf(answer)).length).toBe(third.length * 2);
+    const item = await fetch(`${app.url}/v1/history/${answer.headers.get("history-item-id")}`);
+    expect(await item.json()).toMatchObject({ settings: { file_format: "pcm_s16le_16" } });
     const odd = new Blob([new Uint8Array(third.buffer).subarray(1) as Uint8Array<ArrayBuffer>]);
     const half = await post(FEMALE, form(odd, { file_format: "pcm_s16le_16" }));
     expect([half.status, await refused(half)]).toMatchObject([400, { code: "invalid_audio" }]);

@@ -253,6 +253,7 @@ function itemOf(
       ...Object.fromEntries(settings),
       ...(asked.seed === undefined ? {} : { seed: asked.seed }),
       ...(asked.removesNoise ? { remove_background_noise: true } : {}),
+      ...(asked.fileFormat === "other" ? {} : { file_format: asked.fileFormat }),
       ...(asked.latencyLevel === undefined ? {} : { optimize_streaming_latency: asked.latencyLevel }),
     },
     dialogue: null,
