@@ -380,9 +380,9 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
         deadlineMs: config.drainMs,
         sessions: () => sessions,
         callCount: () => calls.stats.openCount,
-        isTaken: () => cluster.hasBuddy,
+        isTaken: () => cluster.takeover.hasBuddy,
         refuseMore: () => sessions.refuseMore(),
-        move: (sessionId) => cluster.handOver(sessionId),
+        move: (sessionId) => cluster.takeover.handOver(sessionId),
       });
     }
   };
@@ -398,7 +398,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
         ? null
         : {
             alive: cluster.nodes.filter(({ state }) => state === "alive").length,
-            takenOver: cluster.takenOver,
+            takenOver: cluster.takeover.takenOver,
           },
     metrics,
     state: () => ({

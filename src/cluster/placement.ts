@@ -45,6 +45,8 @@ interface Sent {
 }
 
 export class Placement {
+  /** Sessions that are about to be opened here, and are not counted yet. */
+  opening = 0;
   readonly #options: PlacementOptions;
   /** Sessions that were sent to other nodes and may not be found there yet, the oldest first. */
   readonly #placed = new Map<string, Placed>();
@@ -66,7 +68,7 @@ export class Placement {
    * listeners have more of them. How late the event loop is says nothing until it is too late.
    */
   get load(): number {
-    const sessions = this.#options.sessions() / SESSIONS_OF_A_FULL_NODE;
+    const sessions = (this.#options.sessions() + this.opening) / SESSIONS_OF_A_FULL_NODE;
     return Math.min(1, Math.max(sessions, this.#framesPerSecond / FRAMES_OF_A_FULL_NODE));
   }
 

@@ -9,7 +9,7 @@ import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
-import { movedAway } from "../../cluster/cluster.ts";
+import { movedAway } from "../../cluster/moved-away.ts";
 import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
