@@ -264,13 +264,16 @@ describe("a node that is loaded dies", () => {
     const [atTwo, atThree] = [two + taken()[0], three + taken()[1]];
     // The margin is 50; what is sent within one heartbeat is counted.
     expect(Math.abs(atTwo - atThree), `${before} before, ${opened()} behind`).toBeLessThan(75);
-    for (const { far, gateway, path } of talks) {
-      await far.untilClosed();
-      const words = heardWords(far);
-      await using again = await comeBack(gateway, path, { client: far, hasPlace: true });
-      await again.next("utterance.done");
-      expect([...words, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
-    }
+    const heardByAll = await Promise.all(
+      talks.map(async ({ far, gateway, path }) => {
+        await far.untilClosed();
+        const words = heardWords(far);
+        await using again = await comeBack(gateway, path, { client: far, hasPlace: true });
+        await again.next("utterance.done");
+        return [...words, ...heardWords(again)].map(WORD);
+      }),
+    );
+    for (const words of heardByAll) expect(words).toEqual(TEXT.split(" ").map(WORD));
     for (const client of idle) client.socket.terminate();
   }, 60_000);
 });
