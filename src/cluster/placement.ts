@@ -18,7 +18,7 @@ export interface PlacementOptions {
 }
 
 /** So many sessions that speak with timing fill the event loop of one process, each with a listener who gets a frame each 20 ms. */
-const SESSIONS_OF_A_FULL_NODE = 1000;
+export const SESSIONS_OF_A_FULL_NODE = 1000;
 const FRAMES_OF_A_FULL_NODE = 50_000;
 /** A node that is loaded less by this much is worth the relay: 50 sessions. */
 const MARGIN = 0.05;
@@ -143,6 +143,7 @@ export class Placement {
       const perSecond = ((framesNow - this.#framesBefore) * 1000) / MEASURE_MS;
       this.#framesBefore = framesNow;
       this.#framesPerSecond += (perSecond - this.#framesPerSecond) * SMOOTHING;
+      if (this.#sent.size === 0) return;
       const present = new Set(nodes.nodes.map(({ incarnation }) => incarnation));
       for (const incarnation of this.#sent.keys()) {
         if (!present.has(incarnation)) this.#sent.delete(incarnation);

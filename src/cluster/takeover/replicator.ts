@@ -52,7 +52,7 @@ const MESSAGE_CHARS = 256 * 1024;
 /** The buddy knows the places of so much more audio than was sent, ms: two batches, and a late wake. */
 const TOLD_AHEAD_MS = 250;
 /** What many sessions were sent in this time is one message, ms. */
-const ROUND_MS = 20;
+export const ROUND_MS = 20;
 /** A word counts as sent so long before its end is, ms: that is told before the frame leaves that ends it. */
 const EARLY_MS = 2 * ROUND_MS;
 /** The bus was full or lost: all is told again after so long. */
