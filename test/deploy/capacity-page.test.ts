@@ -8,9 +8,8 @@ const PAGE = new URL("../../docs/capacity.md", import.meta.url);
 const TABLES = parameterTables(new URL("../../bench/results.json", import.meta.url));
 const BLOCK = /<!-- simulation:(\w+) -->\n([\s\S]*?)<!-- simulation:end -->/g;
 
-/** What the page says below the table of parts. */
-function expectClaims(parts: string): void {
-  const rows = parts
+function rowsOf(table: string | undefined): string[][] {
+  return (table ?? "")
     .split("\n")
     .slice(2)
     .map((line) =>
@@ -19,6 +18,11 @@ function expectClaims(parts: string): void {
         .slice(1, -1)
         .map((cell) => cell.trim()),
     );
+}
+
+/** What the page says below the table of parts. */
+function expectPartsAsTold(parts: string | undefined): void {
+  const rows = rowsOf(parts);
   const fullest = (column: number) => {
     const sorted = rows
       .map((cells) => ({ part: cells[0] ?? "", percent: Number.parseFloat(cells[column] ?? "") }))
@@ -28,6 +32,23 @@ function expectClaims(parts: string): void {
   expect(fullest(1).part).toMatch(/^CPU of nats-server/);
   expect(fullest(2).part).toBe("event loop of the fullest node");
   expect(fullest(3).percent).toBeLessThan(100);
+}
+
+/** And below those of placement and of lost nodes. */
+function expectPlacesAsTold(placement: string | undefined, takeover: string | undefined): void {
+  const placed = rowsOf(placement);
+  const oneEach = placed.filter(([, listeners]) => listeners === "one each");
+  const most = oneEach.map((cells) => Number.parseFloat(cells[4] ?? ""));
+  expect(most.at(-1)).toBe(Math.min(...most));
+  const all = placed.filter(([, listeners]) => listeners === "all");
+  expect(all.map((cells) => cells[2])).toEqual(["1.00", "1.00", "1.00"]);
+  expect(all.at(-1)?.slice(1)).toEqual(all[0]?.slice(1));
+  const lost = rowsOf(takeover);
+  const [kept, given] = (lost[0] ?? []).slice(4).map(Number.parseFloat);
+  expect(kept).toBeGreaterThan(1.8);
+  expect(given).toBeLessThan(1.3);
+  for (const cells of lost.filter(([, listeners]) => listeners === "all")) expect(cells[5]).toBe(cells[4]);
+  expect(lost.slice(-2).map((cells) => cells[3])).toEqual(["100 %", "100 %"]);
 }
 
 describe("docs/capacity.md", () => {
@@ -43,7 +64,8 @@ describe("docs/capacity.md", () => {
       BLOCK,
       (_, name: string) => `<!-- simulation:${name} -->\n\n${sections.get(name)}\n\n<!-- simulation:end -->`,
     );
-    expectClaims(sections.get("parts") ?? "");
+    expectPartsAsTold(sections.get("parts"));
+    expectPlacesAsTold(sections.get("placement"), sections.get("takeover"));
     if (process.env.UPDATE_DOCS === "1") writeFileSync(PAGE, written);
     else
       expect(page, "out of date: UPDATE_DOCS=1 npx vitest run test/deploy/capacity-page.test.ts").toBe(

@@ -1,7 +1,8 @@
 /** What crosses the bus in a second, by kind. */
+import { ROUND_MS } from "../../../src/cluster/takeover/replicator.ts";
 import type { Random } from "../random.ts";
 import type { Parameters } from "./parameters.ts";
-import { type RegistryTimes, type RelaySizes, relaySizes } from "./real-cluster.ts";
+import { type RegistryTimes, type RelaySizes, relaySizes, replicaSizes } from "./real-cluster.ts";
 
 /** 20 ms of mu-law. */
 export const FRAME_BYTES = 160;
@@ -15,6 +16,8 @@ const SLOT_MS = 4;
 const SLOTS = BATCH_MS / SLOT_MS;
 /** A node says what it has read when it was an eighth of the window (src/cluster/relay/relay-link.ts, src/cluster/cluster.ts). */
 const READ_REPORT_BYTES = (4 * 1024 * 1024) / 8;
+/** Nodes that the balancer looks at for a client whose own is full. */
+const MAX_CHOICES = 100;
 /** A record of 8 bytes in a message of its own. */
 const READ_REPORT_RECORD_BYTES = 13;
 
@@ -40,12 +43,12 @@ export interface Traffic {
 
 /** Where sessions and listeners are, and what that costs. */
 export interface Topology {
-  /** The node of each session. */
-  readonly owners: Int32Array;
   /** Listeners at their session's node. */
   readonly near: number;
   /** Listeners elsewhere. */
   readonly far: number;
+  /** Squares of the sessions' listeners, added up. */
+  readonly squares: number;
   /** Pairs of a session and another node with a listener of it. */
   readonly farCopies: number;
   /** CPU of each node for sound, in cores. */
@@ -61,8 +64,8 @@ export function sizesOf(parameters: Parameters): RelaySizes {
 }
 
 /**
- * Each listener arrives at a random node, and goes on to its session's if it follows redirects; then every session that speaks
- * sends one batch.
+ * Each session is opened where its first client arrives. The balancer brings others there, unless the node is full for it;
+ * who comes another way arrives at a random node. Then every session that speaks sends one batch.
  */
 export function layOut(
   parameters: Parameters,
@@ -70,8 +73,9 @@ export function layOut(
   sizes: RelaySizes,
   random: Random,
 ): Topology {
-  const { nodes, speaking, follow, followMost, calls } = parameters;
+  const { nodes, speaking, affinity, calls } = parameters;
   const owners = Int32Array.from(listeners, () => random.below(nodes));
+  const balancer = new Balancer(parameters, listeners, owners, random);
   /** Slots in which a node has something for another, as bits. */
   const slots = new Int32Array(nodes * nodes);
   const cores = new Float64Array(nodes);
@@ -86,10 +90,13 @@ export function layOut(
     const isCall = random.chance(calls);
     const slot = 1 << random.below(SLOTS);
     const farNodes: number[] = [];
+    let overflowNode = random.below(nodes);
     // The first one has opened the session where it arrived.
     let here = 1;
     for (let other = 1; other < (listeners[session] ?? 0); other += 1) {
-      const node = here <= followMost && random.chance(follow) ? owner : random.below(nodes);
+      const isBrought = random.chance(affinity);
+      const node = isBrought ? balancer.choose(owner, overflowNode) : random.below(nodes);
+      if (isBrought && node !== owner) overflowNode = node;
       if (node === owner) here += 1;
       else {
         if (farAt[node] === 0) farNodes.push(node);
@@ -110,9 +117,9 @@ export function layOut(
       const link = owner * nodes + node;
       slots[link] = (slots[link] ?? 0) | slot;
       batchBytes += batchRecord + (count - 1) * sizes.again;
-      // The bound is for both nodes together: half of what is beyond a near listener's is the owner's.
-      const { listenerFrameUs, farFactor, farNextFactor } = parameters;
-      const beyond = us(listenerFrameUs * (farFactor - 1 + (count - 1) * (farNextFactor - 1)));
+      // Measured for both nodes together: half of what is beyond a near listener's is the owner's.
+      const { listenerFrameUs, farMoreUs, farNextFactor } = parameters;
+      const beyond = us(farMoreUs + listenerFrameUs * (count - 1) * (farNextFactor - 1));
       add(cores, owner, beyond / 2);
       add(cores, node, us(listenerFrameUs * count) + beyond / 2);
     }
@@ -120,7 +127,45 @@ export function layOut(
   let batchMessages = 0;
   for (const bits of slots) batchMessages += bitsIn(bits);
   batchBytes += batchMessages * sizes.head;
-  return { owners, near, far, farCopies, cores, batchBytes, batchMessages };
+  const squares = listeners.reduce((sum, count) => sum + count ** 2, 0);
+  return { near, far, squares, farCopies, cores, batchBytes, batchMessages };
+}
+
+/**
+ * A balancer that hashes sessions, with a bound for each node. It brings what is beyond that to another node, the same one for
+ * a session until that is full, too.
+ */
+class Balancer {
+  /** Clients that it has brought to each node, or will bring to it as their first choice. */
+  readonly #brought: Float64Array;
+  readonly #most: number;
+  /** The share of a node's own that is more than the bound. */
+  readonly #overflow: Float64Array;
+  readonly #random: Random;
+
+  constructor(parameters: Parameters, listeners: Int32Array, owners: Int32Array, random: Random) {
+    const { nodes, affinity, balanceFactor } = parameters;
+    const wanted = new Float64Array(nodes);
+    for (const [session, owner] of owners.entries()) {
+      add(wanted, owner, 1 + affinity * ((listeners[session] ?? 1) - 1));
+    }
+    const most = (balanceFactor * wanted.reduce((sum, count) => sum + count, 0)) / nodes;
+    this.#most = most;
+    this.#overflow = wanted.map((count) => Math.max(0, 1 - most / count));
+    this.#brought = wanted.map((count) => Math.min(most, count));
+    this.#random = random;
+  }
+
+  /** `other`: where the session's last client that was too much went. */
+  choose(owner: number, other: number): number {
+    if (!this.#random.chance(this.#overflow[owner] ?? 0)) return owner;
+    let node = other;
+    for (let tries = 0; tries < MAX_CHOICES && (this.#brought[node] ?? 0) >= this.#most; tries += 1) {
+      node = this.#random.below(this.#brought.length);
+    }
+    add(this.#brought, node, 1);
+    return node;
+  }
 }
 
 function add(values: Float64Array, at: number, more: number): void {
@@ -140,8 +185,7 @@ export interface BusInput {
   readonly registry: RegistryTimes;
 }
 
-export function busTraffic(input: BusInput, random: Random): readonly Traffic[] {
-  const { parameters, topology, sizes, registry } = input;
+export function busTraffic({ parameters, topology, sizes, registry }: BusInput): readonly Traffic[] {
   const { nodes, natsHeadBytes } = parameters;
   /** Each message to one node. */
   const single = (kind: string, messages: number, bytes: number): Traffic => {
@@ -168,7 +212,8 @@ export function busTraffic(input: BusInput, random: Random): readonly Traffic[] 
     stored("leases of nodes", OWNER_WRITES.renew, nodes, parameters),
     stored("owner entries, written", OWNER_WRITES.claim, sessionsPerSecond, parameters),
     stored("owner entries, released", OWNER_WRITES.release, sessionsPerSecond, parameters),
-    replicas(input, random),
+    single("words and texts for buddies", ...wordsFor(parameters)),
+    single("who is there, for buddies", ...connectionsFor(parameters, topology)),
   ];
 }
 
@@ -199,25 +244,21 @@ function stored(
   };
 }
 
-/** A node has one buddy, and tells it in one message of all its sessions that send in the same slot. */
-function replicas({ parameters, topology, sizes }: BusInput, random: Random): Traffic {
-  const { speaking, replicaBytes, natsHeadBytes } = parameters;
-  const slots = new Set<number>();
-  let positions = 0;
-  for (const owner of topology.owners) {
-    if (!random.chance(speaking)) continue;
-    slots.add(owner * SLOTS + random.below(SLOTS));
-    positions += 1;
-  }
-  const bytes = BATCHES_PER_SECOND * (positions * replicaBytes + slots.size * (sizes.head + natsHeadBytes));
-  const messages = BATCHES_PER_SECOND * slots.size;
-  return {
-    kind: "positions for buddy nodes",
-    published: messages,
-    delivered: messages,
-    publishedBytes: bytes,
-    deliveredBytes: bytes,
-  };
+/** Messages and bytes a second. A node tells its one buddy in rounds: what comes within one is one message. */
+function wordsFor({ nodes, sessions, speaking, tellsPerSecond, tellBytes }: Parameters): [number, number] {
+  const tells = (sessions * speaking * tellsPerSecond) / nodes;
+  if (tells === 0) return [0, 0];
+  // A round begins in the first slot that has something to tell.
+  const slotsWaited = 1 / -Math.expm1((-tells * SLOT_MS) / 1000) - 1;
+  const messages = 1000 / (ROUND_MS + SLOT_MS * slotsWaited);
+  return [nodes * messages, nodes * (messages * replicaSizes().head + tells * tellBytes)];
+}
+
+/** Whenever a client comes or goes, the buddy is told of all that are there. */
+function connectionsFor({ listeners, sessionSeconds }: Parameters, { squares }: Topology): [number, number] {
+  const { head, session, connection } = replicaSizes();
+  const perSecond = 2 / sessionSeconds;
+  return [perSecond * listeners, perSecond * (listeners * (head + session) + squares * connection)];
 }
 
 export function totalOf(traffic: readonly Traffic[]): Traffic {

@@ -1,6 +1,7 @@
 /** What the simulation of a cluster is given: figures that were measured, each with its source, and what is assumed. */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { SETTINGS } from "../../../src/config.ts";
 
 interface Parameter {
   readonly value: number;
@@ -12,16 +13,35 @@ interface MeasuredParameter extends Parameter {
   readonly source: string;
 }
 
+/** What the gateway takes where nothing is set. */
+export function defaultOf(name: string): number {
+  const setting = SETTINGS.find(({ key }) => key === name);
+  if (typeof setting?.default !== "number") throw new TypeError(`No setting ${name}`);
+  return setting.default;
+}
+
 /** The figure as results.json has it, in the first number of its text. */
-function measured(results: URL, bench: string, figure: RegExp, column: "measured" | "baseline"): number {
+function measured(
+  results: URL,
+  bench: string,
+  figure: RegExp,
+  column: "measured" | "baseline" | "ratio",
+): number {
   const runs = JSON.parse(readFileSync(results, "utf8")) as {
     name: string;
-    rows: { figure: string; measured: string; baseline: string }[];
+    rows: { figure: string; measured: string; baseline: string; ratio: string }[];
   }[];
   const row = runs.find(({ name }) => name === bench)?.rows.find((one) => figure.test(one.figure));
   const value = Number.parseFloat(row?.[column] ?? "");
   if (!Number.isFinite(value)) throw new Error(`bench/results.json has no figure ${figure} of ${bench}`);
   return value;
+}
+
+/** A session with its one listener is measured, near and far: what is between them is the listener's. */
+function farMoreUs(results: URL): number {
+  const of = (column: "measured" | "baseline"): number =>
+    measured(results, "far", /CPU .* 1 listener each/, column);
+  return Math.max(0, Math.round(100 * (of("measured") - of("baseline"))) / 100);
 }
 
 function measuredParameters(results: URL) {
@@ -44,17 +64,17 @@ function measuredParameters(results: URL) {
       about: "CPU that a Twilio call adds, a frame",
       source: "`calls`, in bench/bounds.md",
     },
-    farFactor: {
-      value: 2,
-      unit: "x",
-      about: "the first far listener at a node, against a near one",
-      source: "its bound; `far`: 1.06x with the session",
+    farMoreUs: {
+      value: farMoreUs(results),
+      unit: "us",
+      about: "what the first far listener at a node costs more than a near one, a frame",
+      source: "`far`: both nodes, one listener each",
     },
     farNextFactor: {
-      value: 1.05,
+      value: measured(results, "far", /CPU .* 100 listeners each/, "ratio"),
       unit: "x",
       about: "each further far listener there, against a near one",
-      source: "its bound; `far`: 0.98x",
+      source: "`far`: both nodes, 100 listeners each",
     },
     joinUs: {
       value: 190,
@@ -92,6 +112,18 @@ function measuredParameters(results: URL) {
       about: "one of them",
       source: "counted: 34 s of the built-in voice",
     },
+    tellsPerSecond: {
+      value: 5.2,
+      unit: "/s",
+      about: "entries that a buddy is sent of a session that speaks",
+      source: "counted: 37 s of the built-in voice",
+    },
+    tellBytes: {
+      value: 180,
+      unit: "bytes",
+      about: "one of them, with words to come and texts",
+      source: "counted: 37 s of the built-in voice",
+    },
     natsHeadBytes: {
       value: 64,
       unit: "bytes",
@@ -101,7 +133,6 @@ function measuredParameters(results: URL) {
   } as const satisfies Record<string, MeasuredParameter>;
 }
 
-/** A session is opened where its first client arrives; where other listeners arrive is chance. */
 const ASSUMED = {
   seed: { value: 1, unit: "", about: "of the random numbers: the same seed, the same output" },
   sessions: { value: 100_000, unit: "", about: "sessions at once" },
@@ -110,10 +141,17 @@ const ASSUMED = {
   nodesPerMachine: { value: 8, unit: "", about: "of them on one machine" },
   speaking: { value: 0.5, unit: "", about: "share of the sessions that speak at a time" },
   calls: { value: 0.2, unit: "", about: "share of the sessions that are phone calls" },
-  follow: { value: 0.9, unit: "", about: "share of the listeners that follow a redirect" },
-  followMost: { value: 300, unit: "", about: "most of one session that do, where that is bounded" },
+  affinity: {
+    value: 0.9,
+    unit: "",
+    about: "share of the listeners that the balancer brings to their session's node",
+  },
+  balanceFactor: {
+    value: 1.1,
+    unit: "x",
+    about: "most that it brings to one node, against the mean, where that is bounded",
+  },
   sessionSeconds: { value: 300, unit: "s", about: "mean life of a session" },
-  replicaBytes: { value: 120, unit: "bytes", about: "what a session's buddy is told, each 100 ms" },
   fill: { value: 0.7, unit: "", about: "share of a core that a node may use" },
   natsCores: { value: 12, unit: "", about: "cores of all nats-servers together" },
   natsGbps: { value: 30, unit: "Gbit/s", about: "network of all nats-servers together, each way" },
@@ -167,17 +205,10 @@ export function readParameters(
 /** Beyond these the simulation would run for minutes, or has nothing to say. */
 function complaintOf(parameters: Parameters): string | null {
   const { sessions, listeners, nodes, nodesPerMachine } = parameters;
-  for (const key of [
-    "sessions",
-    "listeners",
-    "nodes",
-    "nodesPerMachine",
-    "followMost",
-    "acceptQueue",
-  ] as const) {
+  for (const key of ["sessions", "listeners", "nodes", "nodesPerMachine", "acceptQueue"] as const) {
     if (!Number.isInteger(parameters[key])) return `--${flagOf(key)} is no whole number`;
   }
-  for (const key of ["speaking", "calls", "follow", "fill"] as const) {
+  for (const key of ["speaking", "calls", "affinity", "fill"] as const) {
     if (parameters[key] > 1) return `--${key} is a share: 0 to 1`;
   }
   if (sessions < 1 || sessions > 1_000_000) return "--sessions: expected 1 to 1000000";
@@ -186,6 +217,7 @@ function complaintOf(parameters: Parameters): string | null {
   if (nodesPerMachine < 1) return "--nodes-per-machine: expected 1 or more";
   if (nodes < 4 || nodes > 1000 || nodes <= nodesPerMachine)
     return "--nodes: expected 4 to 1000, on two machines at least";
+  if (parameters.balanceFactor < 1) return "--balance-factor: expected 1 or more";
   if (parameters.sessionSeconds < 1) return "--session-seconds: expected 1 or more";
   return null;
 }

@@ -1,6 +1,6 @@
 /** Sessions and who listens to each: few have many listeners, most have few. */
-import { SETTINGS } from "../../../src/config.ts";
 import type { Random } from "../random.ts";
+import { defaultOf } from "./parameters.ts";
 
 /** The listeners of the session on rank r weigh as 1 / (r + 10)^0.9. */
 const RANK_SHIFT = 10;
@@ -9,7 +9,7 @@ const ROUNDS = 8;
 
 /** Listeners of each session, in no order: one at least, `max-listeners` at most, `listeners` together. */
 export function listenersOfSessions(sessions: number, listeners: number, random: Random): Int32Array {
-  const most = mostListeners();
+  const most = defaultOf("maxListeners");
   if (listeners > sessions * most)
     throw new RangeError("More listeners than the sessions may have (max-listeners)");
   const counts = new Int32Array(sessions).fill(1);
@@ -34,12 +34,6 @@ export function listenersOfSessions(sessions: number, listeners: number, random:
     left -= 1;
   }
   return shuffled(counts, random);
-}
-
-function mostListeners(): number {
-  const setting = SETTINGS.find(({ key }) => key === "maxListeners");
-  if (typeof setting?.default !== "number") throw new TypeError("No setting maxListeners");
-  return setting.default;
 }
 
 function shuffled(counts: Int32Array, random: Random): Int32Array {

@@ -3,6 +3,7 @@ import { MemoryHub } from "../../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../../src/cluster/bus/node-registry.ts";
 import type { RelayWriter } from "../../../src/cluster/relay/relay-format.ts";
 import { RelayLink } from "../../../src/cluster/relay/relay-link.ts";
+import { encodeReplica, type ReplicaMessage } from "../../../src/cluster/takeover/replica-format.ts";
 import type { Delivery } from "../../../src/delivery/listener.ts";
 import { FakeClock } from "../../../test/helpers/fake-clock.ts";
 
@@ -76,19 +77,52 @@ export function relaySizes(frameBytes: number, frames: number, eventBytes: numbe
   return sizes;
 }
 
+/** Bytes of what a node tells its buddy. */
+export interface ReplicaSizes {
+  readonly head: number;
+  /** A session in which nothing is spoken, without its connections. */
+  readonly session: number;
+  readonly connection: number;
+}
+
+export function replicaSizes(): ReplicaSizes {
+  const sizeOf = (connections: number | null): number => {
+    const connection = { token: INCARNATION, listenerId: "l100", holder: "", openIds: [], currentId: null };
+    const session = {
+      id: "session-00000000",
+      number: 100,
+      epoch: "c0000000000",
+      sentMs: 100_000,
+      utterances: [],
+      connections: Array.from({ length: connections ?? 0 }, () => connection),
+    };
+    const sessions = connections === null ? [] : [session];
+    const message: ReplicaMessage = {
+      from: INCARNATION,
+      seq: 100_000,
+      sessions,
+      ended: [],
+      places: [],
+      sent: [],
+    };
+    return encodeReplica(message).length;
+  };
+  const [head, empty] = [sizeOf(null), sizeOf(0)];
+  return { head, session: empty - head, connection: (sizeOf(101) - empty) / 101 };
+}
+
 export interface RegistryTimes {
   readonly heartbeatMs: number;
   readonly heartbeatBytes: number;
-  /** From when a node hangs until every other one takes it for gone. */
+  /** From a node's last heartbeat until every other one takes it for gone: of one that hangs, and of one that has died. */
   readonly goneMs: number;
-  /** The same of one whose process has ended: nobody answers for it. */
   readonly diedMs: number;
 }
 
 const WATCHED_MS = 10_000;
 const STEP_MS = 10;
 
-/** Nodes in one process on a clock that is turned by hand; one hangs, one ends without a word. */
+/** Two nodes in one process on a clock that is turned by hand; one hangs, and later it dies. */
 export async function registryTimes(): Promise<RegistryTimes> {
   const clock = new FakeClock();
   const hub = new MemoryHub({ clock });
@@ -103,7 +137,7 @@ export async function registryTimes(): Promise<RegistryTimes> {
     });
     return { bus, registry };
   };
-  const [watcher, hung] = [await join("gateway-000"), await join("gateway-001")];
+  const [watcher, watched] = [await join("gateway-000"), await join("gateway-001")];
   let heartbeats = 0;
   let heartbeatBytes = 0;
   const counting = await watcher.bus.subscribe("node.heartbeat", (bytes) => {
@@ -119,21 +153,23 @@ export async function registryTimes(): Promise<RegistryTimes> {
   };
   await pass(WATCHED_MS);
   counting.close();
-  const dead = await join("gateway-002");
-  await pass(WATCHED_MS);
-  const untilGone = async (name: string): Promise<number> => {
+  const untilGone = async (): Promise<number> => {
     let passedMs = 0;
-    for (; watcher.registry.find(name)?.state !== "gone" && passedMs < WATCHED_MS; passedMs += STEP_MS)
+    while (watcher.registry.find("gateway-001")?.state !== "gone" && passedMs < WATCHED_MS) {
       await pass(STEP_MS);
+      passedMs += STEP_MS;
+    }
     return passedMs;
   };
-  // The bus has no answerer of a node that is cut off, as of one that has ended.
-  dead.bus.cut();
-  const diedMs = await untilGone("gateway-002");
-  hung.bus.hang();
-  const goneMs = await untilGone("gateway-001");
-  hung.bus.wake();
-  for (const { bus } of [dead, hung, watcher]) await bus.close();
+  watched.bus.hang();
+  const goneMs = await untilGone();
+  watched.bus.wake();
+  await pass(WATCHED_MS);
+  // To the others a process that has died and one that is cut off are the same: nobody answers for it.
+  watched.bus.cut();
+  const diedMs = await untilGone();
+  await watched.bus.close();
+  await watcher.bus.close();
   const rounds = heartbeats / 2;
   return { heartbeatMs: WATCHED_MS / rounds, heartbeatBytes: heartbeatBytes / heartbeats, goneMs, diedMs };
 }

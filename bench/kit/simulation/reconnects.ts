@@ -1,10 +1,14 @@
 /** Clients that all come back: when they try, whom they meet, and when each is joined again. */
 import { backoffMs } from "../../../src/client/backoff.ts";
+import { relayLost } from "../../../src/cluster/relay/relay-link.ts";
 import type { Random } from "../random.ts";
+import { defaultOf } from "./parameters.ts";
 
 export interface StormInput {
   /** When each client sees that its connection is over, ms after the loss. */
   readonly lostAtMs: Float64Array;
+  /** Until then those of a node that is lost wait where they arrive, and are sent away: others do not know yet. */
+  readonly heldUntilMs: Float64Array;
   /** Nodes that take them, each chosen as often as any other. */
   readonly nodes: number;
   /** A node's time for one join, ms. */
@@ -29,16 +33,15 @@ export interface Storm {
   readonly notBack: number;
 }
 
-/** What `--keep-ms` is by default. */
-const KEEP_MS = 3500;
 /** A first packet that is not answered is sent again after 1 s, 2 s, 4 s ... (RFC 6298 section 2.1, as Linux does). */
 const FIRST_RETRY_MS = 1000;
 /** The client library gives up a try then (src/client/connect.ts). */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** And the whole after so many (src/client/reconnector.ts). */
 const MAX_TRIES = 10;
-/** What a node says while the bus is away (`relayLost` in src/cluster/relay/relay-link.ts). */
-const RETRY_AFTER_MS = 500;
+/** What a node says while the bus is away, and when the session's node is found to be gone. */
+const RETRY_AFTER_MS = relayLost("").retryAfterMs ?? 0;
+const KEEP_MS = defaultOf("keepMs");
 
 export function simulateStorm(input: StormInput, random: Random): Storm {
   const clients = input.lostAtMs.length;
@@ -80,7 +83,9 @@ export function simulateStorm(input: StormInput, random: Random): Storm {
     mostWaiting = Math.max(mostWaiting, waiting);
     const doneMs = freeAtMs + input.joinMs;
     busyUntilMs[node] = doneMs;
+    const heldUntilMs = input.heldUntilMs[client] ?? 0;
     if (doneMs < input.refusedUntilMs) tryAgain(client, doneMs, RETRY_AFTER_MS);
+    else if (doneMs < heldUntilMs) tryAgain(client, heldUntilMs, RETRY_AFTER_MS);
     else backAtMs[client] = doneMs;
   };
 

@@ -12,7 +12,16 @@ import {
   totalOf,
 } from "./bus-load.ts";
 import { flagOf, type Parameters, type ParameterTables } from "./parameters.ts";
-import { POLICIES, simulatePlacement, skewOf } from "./placement.ts";
+import {
+  BUILT,
+  type Placed,
+  POLICIES,
+  type Policy,
+  type SessionKinds,
+  simulatePlacement,
+  simulateTakeover,
+  skewOf,
+} from "./placement.ts";
 import { listenersOfSessions } from "./population.ts";
 import { type RegistryTimes, type RelaySizes, registryTimes } from "./real-cluster.ts";
 import { type Storm, type StormInput, simulateStorm } from "./reconnects.ts";
@@ -25,7 +34,7 @@ export interface Section {
   readonly markdown: string;
 }
 
-/** Everything of one share of listeners that follow. */
+/** Everything of one way in which listeners come. */
 interface Run {
   readonly parameters: Parameters;
   readonly topology: Topology;
@@ -41,6 +50,8 @@ const SOCKET_HEAD_BYTES = 4;
 const LEAST_FREE = 0.05;
 
 const OTHER_SEED = 1_000_000;
+/** A balancer that brings to one node whatever belongs there. */
+const UNBOUNDED = { balanceFactor: Number.POSITIVE_INFINITY };
 
 export async function simulate(parameters: Parameters, tables: ParameterTables): Promise<readonly Section[]> {
   const registry = await registryTimes();
@@ -52,8 +63,8 @@ export async function simulate(parameters: Parameters, tables: ParameterTables):
   );
   const run = (changed: Partial<Parameters>): Run =>
     runOnce({ ...parameters, ...changed }, listeners, sizes, registry);
-  const unbounded = { followMost: parameters.listeners };
-  const runs = [run({ follow: 0 }), run(unbounded)] as const;
+  const runs = [run({ affinity: 0 }), run(UNBOUNDED)] as const;
+  const placements = placementsOf(parameters, listeners, registry);
   return [
     { name: "formula", title: "Formula", markdown: formula(parameters, sizes) },
     { name: "measured", title: "Figures", markdown: figuresTable(tables, parameters) },
@@ -65,7 +76,12 @@ export async function simulate(parameters: Parameters, tables: ParameterTables):
     {
       name: "placement",
       title: "Placement",
-      markdown: placementTable(parameters, listeners, registry),
+      markdown: placementTable(placements),
+    },
+    {
+      name: "takeover",
+      title: "Sessions of lost nodes",
+      markdown: takeoverTable(parameters, placements, registry),
     },
     { name: "losses", title: "Losses", markdown: lossesTable(runs, registry) },
     { name: "parts", title: "What breaks first", markdown: partsTable([...runs, run({})]) },
@@ -82,7 +98,7 @@ function runOnce(
   // Not the numbers that the listeners were drawn with: where sessions are would follow from how large they are.
   const random = new Random(parameters.seed + OTHER_SEED);
   const topology = layOut(parameters, listeners, sizes, random);
-  const traffic = busTraffic({ parameters, topology, sizes, registry }, random);
+  const traffic = busTraffic({ parameters, topology, sizes, registry });
   const total = topology.cores.reduce((sum, cores) => sum + cores, 0);
   const meanCores = total / parameters.nodes;
   return { parameters, topology, traffic, meanCores, mostCores: meanCores * skewOf(topology.cores).most };
@@ -122,7 +138,7 @@ function assumptionsTable({ assumed }: ParameterTables, parameters: Parameters):
 }
 
 function costsTable(parameters: Parameters, sizes: RelaySizes): string {
-  const { sessionFrameUs, listenerFrameUs, farFactor, farNextFactor, callFrameUs, fill } = parameters;
+  const { sessionFrameUs, listenerFrameUs, farMoreUs, farNextFactor, callFrameUs, fill } = parameters;
   const { eventsPerSecond } = parameters;
   const first =
     BATCHES_PER_SECOND * (sizes.batch + sizes.head + parameters.natsHeadBytes) +
@@ -149,7 +165,7 @@ function costsTable(parameters: Parameters, sizes: RelaySizes): string {
       row("further listener at the session's node", listenerFrameUs, "", ""),
       row(
         "first listener at another node, both nodes",
-        listenerFrameUs * farFactor,
+        listenerFrameUs + farMoreUs,
         "",
         `${number(first / 1000)} KB/s`,
       ),
@@ -200,15 +216,17 @@ function busTables(runs: readonly Run[]): string {
         number((one.delivered * parameters.natsDeliveryUs) / 1e6),
       ]);
       return [
-        `${parameters.nodes} nodes, ${followText(parameters)}: ${whole(topology.far)} far listeners.\n`,
+        `${parameters.nodes} nodes, ${arrivalText(parameters)}: ${whole(topology.far)} far listeners.\n`,
         table(["kind", "messages/s in", "out", "MB/s in", "out", "cores of nats-server"], rows),
       ].join("\n");
     })
     .join("\n\n");
 }
 
-function followText({ follow }: Parameters): string {
-  return follow === 0 ? "nobody follows a redirect" : `${percent(follow)} of the listeners follow a redirect`;
+function arrivalText({ affinity }: Parameters): string {
+  return affinity === 0
+    ? "listeners arrive anywhere"
+    : `the balancer brings ${percent(affinity)} of the listeners to their session's node`;
 }
 
 function nodesTable(parameters: Parameters, run: (changed: Partial<Parameters>) => Run): string {
@@ -217,21 +235,21 @@ function nodesTable(parameters: Parameters, run: (changed: Partial<Parameters>) 
     .map(Math.round)
     .filter((count) => count >= 4 && count <= 1000);
   const rows = counts.map((count) => {
-    const cells = [0, parameters.follow].flatMap((follow) => {
-      const { traffic, meanCores } = run({ nodes: count, follow, followMost: parameters.listeners });
+    const cells = [0, parameters.affinity].flatMap((affinity) => {
+      const { traffic, meanCores } = run({ nodes: count, affinity, ...UNBOUNDED });
       const { delivered, deliveredBytes } = totalOf(traffic);
       return [percent(meanCores), whole(delivered), number(deliveredBytes / 1e6)];
     });
     return [String(count), ...cells];
   });
-  const follow = percent(parameters.follow);
+  const brought = percent(parameters.affinity);
   return table(
     [
       "nodes",
-      "nobody follows: a node's core",
+      "arrive anywhere: a node's core",
       "messages/s out",
       "MB/s out",
-      `${follow} follow: a node's core`,
+      `${brought} brought: a node's core`,
       "messages/s out",
       "MB/s out",
     ],
@@ -239,98 +257,143 @@ function nodesTable(parameters: Parameters, run: (changed: Partial<Parameters>) 
   );
 }
 
-function placementTable(
+interface PlacementRun extends Placed {
+  readonly policy: Policy;
+  readonly counted: string;
+  readonly kinds: SessionKinds;
+}
+
+function placementsOf(
   parameters: Parameters,
   listeners: Int32Array,
   { heartbeatMs }: RegistryTimes,
-): string {
-  const { nodes, nodesPerMachine: lostNodes, sessions, sessionSeconds, follow, followMost } = parameters;
-  const costs = (most: number): Float64Array =>
-    Float64Array.from(listeners, (count) => {
-      const followers = Math.min(most, (count - 1) * follow);
-      return parameters.sessionFrameUs + followers * parameters.listenerFrameUs;
-    });
-  const counted: readonly (readonly [string, Float64Array])[] = [
-    ["sessions", Float64Array.of(1)],
-    ["CPU, with all followers", costs(parameters.listeners)],
-    [`CPU, with ${whole(followMost)} at most`, costs(followMost)],
+): readonly PlacementRun[] {
+  const { nodes, sessions, sessionSeconds, speaking, affinity, sessionFrameUs, listenerFrameUs } = parameters;
+  const kindsOf = (counts: Int32Array): SessionKinds => ({
+    costs: Float64Array.from(counts, (count) => sessionFrameUs + affinity * (count - 1) * listenerFrameUs),
+    framesPerSecond: Float64Array.from(counts, (count) => speaking * FRAMES_PER_SECOND * count),
+  });
+  const counted: readonly (readonly [string, SessionKinds])[] = [
+    ["one each", kindsOf(Int32Array.of(1))],
+    ["all", kindsOf(listeners)],
   ];
-  const rows = POLICIES.flatMap((policy) =>
-    counted.map(([what, weights]) => {
-      const input = { policy, nodes, lostNodes, sessions, sessionSeconds, heartbeatMs, weights };
-      const { steady, afterLoss } = simulatePlacement(input, new Random(parameters.seed));
-      return [
-        policy,
-        what,
-        times(steady.p99),
-        times(steady.most),
-        times(afterLoss.most),
-        policy === "arrival" ? "0 %" : percent((nodes - 1) / nodes),
-      ];
+  return POLICIES.flatMap((policy) =>
+    counted.map(([what, kinds]) => {
+      const input = { policy, nodes, sessions, sessionSeconds, heartbeatMs, kinds };
+      return { policy, counted: what, kinds, ...simulatePlacement(input, new Random(parameters.seed)) };
     }),
+  );
+}
+
+function placementTable(placements: readonly PlacementRun[]): string {
+  const rows = placements.map(({ policy, counted, meanLoad, steady, movedShare }) => [
+    policy,
+    counted,
+    meanLoad.toFixed(2),
+    times(steady.p99),
+    times(steady.most),
+    percent(movedShare),
+  ]);
+  return table(
+    ["placed by", "listeners", "mean load", "p99 node", "fullest node", "first client elsewhere"],
+    rows,
+    2,
+  );
+}
+
+function takeoverTable(
+  { nodes, nodesPerMachine, seed }: Parameters,
+  placements: readonly PlacementRun[],
+  { heartbeatMs }: RegistryTimes,
+): string {
+  const middle = Math.floor(nodes / 2 / nodesPerMachine) * nodesPerMachine;
+  const losses = [
+    ["a node", { first: middle, count: 1 }],
+    ["a machine", { first: middle, count: Math.min(nodesPerMachine, nodes - middle) }],
+    ["the machine that started first", { first: 0, count: nodesPerMachine }],
+  ] as const;
+  const rows = losses.flatMap(([name, lost]) =>
+    placements
+      .filter(({ policy }) => policy === BUILT)
+      .map(({ counted, kinds, sessions }) => {
+        const [kept, given] = [false, true].map((givesOn) =>
+          simulateTakeover({ nodes, heartbeatMs, kinds, sessions, lost, givesOn }, new Random(seed)),
+        );
+        return [
+          name,
+          counted,
+          whole(given?.lost ?? 0),
+          percent((given?.withoutBuddy ?? 0) / Math.max(1, given?.lost ?? 0)),
+          times(kept?.most ?? 1),
+          times(given?.most ?? 1),
+        ];
+      }),
   );
   return table(
     [
-      "placed by",
-      "counted",
-      "p99 node",
-      "fullest node",
-      "fullest after a lost machine",
-      "first client elsewhere",
+      "lost",
+      "listeners",
+      "sessions",
+      "their buddy is lost, too",
+      "fullest, where buddies open all",
+      "fullest, where they give on",
     ],
     rows,
     2,
   );
 }
 
-type Loss = Pick<StormInput, "lostAtMs" | "nodes" | "refusedUntilMs"> & { readonly name: string };
+/** Clients that lose their connection at the same moment. */
+interface Group {
+  readonly clients: number;
+  readonly lostAtMs: number;
+  /** Others take their session's node for living until then. */
+  readonly heldUntilMs?: number;
+}
 
-/** Clients by when they see it: their own node's at once where it is killed, those of its sessions when it counts as gone. */
+type Loss = Pick<StormInput, "lostAtMs" | "heldUntilMs" | "nodes" | "refusedUntilMs"> & {
+  readonly name: string;
+};
+
+/** What becomes of a node: when its clients see it, and when the other nodes know. */
 function lossesOf({ parameters, topology }: Run, { goneMs, diedMs }: RegistryTimes): readonly Loss[] {
-  const { nodes, nodesPerMachine, listeners, livenessMs, busDownMs } = parameters;
-  const own = Math.round(listeners / nodes);
-  const far = Math.round(topology.far / nodes);
-  const lostAtMs = (...groups: readonly (readonly [clients: number, atMs: number])[]): Float64Array =>
-    Float64Array.from(groups.flatMap(([clients, atMs]) => new Array<number>(clients).fill(atMs)));
+  const { nodes, nodesPerMachine, livenessMs, busDownMs } = parameters;
+  const clientsOf = (lost: number, ownMs: number, othersMs: number): readonly Group[] => [
+    { clients: Math.round((lost * topology.near) / nodes), lostAtMs: ownMs, heldUntilMs: othersMs },
+    // Clients there of sessions elsewhere, and clients elsewhere of sessions there.
+    { clients: Math.round((lost * topology.far) / nodes), lostAtMs: ownMs },
+    { clients: Math.round((lost * topology.far) / nodes), lostAtMs: othersMs },
+  ];
+  const lossOf = (name: string, lost: number, groups: readonly Group[], refusedUntilMs = 0): Loss => ({
+    name,
+    nodes: nodes - lost,
+    refusedUntilMs,
+    lostAtMs: listOf(groups, ({ lostAtMs }) => lostAtMs),
+    heldUntilMs: listOf(groups, ({ heldUntilMs = 0 }) => heldUntilMs),
+  });
   return [
-    {
-      name: "a node is killed",
-      lostAtMs: lostAtMs([own, 0], [far, diedMs]),
-      nodes: nodes - 1,
-      refusedUntilMs: 0,
-    },
-    {
-      name: "a node hangs",
-      lostAtMs: lostAtMs([own, livenessMs], [far, goneMs]),
-      nodes: nodes - 1,
-      refusedUntilMs: 0,
-    },
-    {
-      name: "a machine's nodes are killed",
-      lostAtMs: lostAtMs([own * nodesPerMachine, 0], [far * nodesPerMachine, diedMs]),
-      nodes: nodes - nodesPerMachine,
-      refusedUntilMs: 0,
-    },
-    {
-      name: "nats-server starts again",
-      lostAtMs: lostAtMs([topology.far, 0]),
-      nodes,
-      refusedUntilMs: busDownMs,
-    },
+    lossOf("a node is killed", 1, clientsOf(1, 0, diedMs)),
+    lossOf("a node hangs", 1, clientsOf(1, livenessMs, goneMs)),
+    lossOf("a machine's nodes are killed", nodesPerMachine, clientsOf(nodesPerMachine, 0, diedMs)),
+    lossOf("nats-server starts again", 0, [{ clients: topology.far, lostAtMs: 0 }], busDownMs),
   ];
 }
 
-function lossesTable(runs: readonly Run[], times: RegistryTimes): string {
+function listOf(groups: readonly Group[], read: (group: Group) => number): Float64Array {
+  return Float64Array.from(groups.flatMap((group) => new Array<number>(group.clients).fill(read(group))));
+}
+
+function lossesTable(runs: readonly Run[], registry: RegistryTimes): string {
   const rows = runs.flatMap((run) => {
-    const { follow, joinUs, acceptQueue, seed } = run.parameters;
+    const { affinity, joinUs, acceptQueue, seed } = run.parameters;
     const joinMs = joinUs / 1000 / Math.max(LEAST_FREE, 1 - run.meanCores);
-    return lossesOf(run, times).map(({ name, ...loss }) => {
+    return lossesOf(run, registry).map(({ name, ...loss }) => {
       const storm = simulateStorm({ ...loss, joinMs, acceptQueue }, new Random(seed));
-      return stormRow(name, follow === 0 ? "nobody" : percent(follow), storm);
+      return stormRow(name, affinity === 0 ? "0 %" : percent(affinity), storm);
     });
   });
   return table(
-    ["lost", "follow", "clients", "back: p50", "p99", "last", "in time", "longest queue", "unanswered"],
+    ["lost", "brought", "clients", "back: p50", "p99", "last", "in time", "longest queue", "unanswered"],
     rows,
     2,
   );
@@ -375,13 +438,13 @@ function partsTable(runs: readonly Run[]): string {
     part,
     ...shares.map((share) => percent(share.get(part) ?? 0)),
   ]);
-  const { follow, followMost } = runs.at(-1)?.parameters ?? { follow: 0, followMost: 0 };
+  const { affinity, balanceFactor } = runs.at(-1)?.parameters ?? { affinity: 0, balanceFactor: 0 };
   return table(
     [
       "part",
-      "used, nobody follows",
-      `used, ${percent(follow)} follow`,
-      `used, ${whole(followMost)} of a session at most`,
+      "used, arrive anywhere",
+      `used, ${percent(affinity)} brought`,
+      `used, ${times(balanceFactor)} of the mean at most`,
     ],
     rows,
   );
@@ -393,12 +456,12 @@ function batchBytes({ eventsPerSecond }: Parameters, sizes: RelaySizes): number 
 }
 
 function formula(parameters: Parameters, sizes: RelaySizes): string {
-  const { sessionFrameUs, listenerFrameUs, callFrameUs, farFactor, farNextFactor, fill } = parameters;
+  const { sessionFrameUs, listenerFrameUs, callFrameUs, farMoreUs, farNextFactor, fill } = parameters;
   const parts = [
     ["sessions", sessionFrameUs],
     ["calls", callFrameUs],
     ["near", listenerFrameUs],
-    ["far copies", listenerFrameUs * farFactor],
+    ["far copies", listenerFrameUs + farMoreUs],
     ["far others", listenerFrameUs * farNextFactor],
   ] as const;
   const sum = parts.map(([what, us]) => `${what} x ${number(us)} us`).join(" + ");
@@ -413,7 +476,7 @@ function formula(parameters: Parameters, sizes: RelaySizes): string {
 
 function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes): string {
   const { sessions, listeners, speaking, calls, fill, natsDeliveryUs } = parameters;
-  const { sessionFrameUs, listenerFrameUs, callFrameUs, farFactor, farNextFactor } = parameters;
+  const { sessionFrameUs, listenerFrameUs, callFrameUs, farMoreUs, farNextFactor } = parameters;
   const perFrame = (speaking * FRAMES_PER_SECOND) / 1e6;
   const farFirst = topology.farCopies;
   const farNext = topology.far - farFirst;
@@ -422,7 +485,7 @@ function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes)
     ["sessions", sessions, sessionFrameUs],
     ["of them calls, more", sessions * calls, callFrameUs],
     ["further listeners at the session's node", near, listenerFrameUs],
-    ["first listeners at another node", farFirst, listenerFrameUs * farFactor],
+    ["first listeners at another node", farFirst, listenerFrameUs + farMoreUs],
     ["further listeners there", farNext, listenerFrameUs * farNextFactor],
   ] as const;
   const total = cores.reduce((sum, [, count, us]) => sum + count * us * perFrame, 0);
