@@ -2,6 +2,7 @@
  * A gateway as one node of several: its place among them, the sessions that it owns, and clients whose session another owns.
  * Everything that is asked of other nodes goes through here.
  */
+import { hostname } from "node:os";
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
@@ -87,7 +88,7 @@ export class Cluster {
       log.error({ node: name }, "Another process has this node's name: no new sessions here");
       if (cluster !== null) cluster.#isReplaced = true;
     };
-    const facts = { url: "", load: 0, isDraining: false, buddy: null };
+    const facts = { url: "", load: 0, isDraining: false, buddy: null, machine: hostname() };
     let placement: Placement | null = null;
     const load = (): number => placement?.load ?? 0;
     const nodes = await NodeRegistry.join(bus, { name, facts, load, clock, log, onReplaced });

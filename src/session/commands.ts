@@ -53,7 +53,7 @@ interface Charge {
 export function handleCommand(from: Connection, command: SessionCommand): void {
   carryOut(from, command);
   // What is played and asked for changes nothing that another node would need.
-  if (command.type !== "ping" && command.type !== "played") from.session.changed();
+  if (command.type !== "ping" && command.type !== "played") from.session.connectionChanged(from.participant);
 }
 
 function carryOut(from: Connection, command: SessionCommand): void {

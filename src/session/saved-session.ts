@@ -12,6 +12,9 @@ export interface SavedSession {
   readonly connections: readonly SavedConnection[];
 }
 
+/** What it would say. */
+export type SavedTexts = Omit<SavedSession, "connections">;
+
 export interface SavedUtterance {
   readonly id: string;
   /** As it was accepted; but for a dialogue, its text stands in `text`. */

@@ -28,9 +28,9 @@ import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
-import type { SavedPlaces, SavedSession } from "./saved-session.ts";
+import type { SavedConnection, SavedPlaces, SavedSession, SavedTexts } from "./saved-session.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
-import { savePlaces, saveSession, sentTicksOf } from "./takeover/save-session.ts";
+import { saveConnection, savePlaces, saveTexts, sentTicksOf } from "./takeover/save-session.ts";
 import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
@@ -44,8 +44,11 @@ export interface SessionOptions {
 
 /** Keeps elsewhere what a session has accepted, in case its node dies. */
 export interface SessionKeeper {
-  /** Text, or who is there. */
+  /** Its texts. */
   changed(session: Session): void;
+  /** A connection has come, or has begun or ended a text. */
+  connected(session: Session, connection: SavedConnection): void;
+  disconnected(session: Session, token: string): void;
   /** An utterance is over. */
   played(session: Session): void;
   /** Listeners were sent audio. */
@@ -214,7 +217,7 @@ export class Session {
       fromTicks: this.#beginRestored(joining),
     });
     this.calls?.joined(participant);
-    this.changed();
+    this.connectionChanged(participant);
     return participant;
   }
 
@@ -225,7 +228,7 @@ export class Session {
   leave(participant: Participant, how: { readonly isFinal?: boolean } = {}): void {
     this.#connections.leave(participant, how);
     this.calls?.left(participant);
-    this.changed();
+    this.#keeper?.disconnected(this, participant.resumeToken);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -285,13 +288,13 @@ export class Session {
 
   /** What another node needs to go on with it, as it is now. */
   save(): SavedSession {
-    return saveSession({
-      queue: this.queue,
-      output: this.#output,
-      marks: this.#marks,
-      participants: this.#participants,
-      playheadTicks: this.#clock.playheadTicks,
-    });
+    return { ...this.saveTexts(), connections: Array.from(this.#participants, saveConnection) };
+  }
+
+  /** Of that, all but who is there. */
+  saveTexts(): SavedTexts {
+    const { playheadTicks } = this.#clock;
+    return saveTexts({ queue: this.queue, output: this.#output, marks: this.#marks, playheadTicks });
   }
 
   /** Of that, what changes as its audio is sent. */
@@ -322,9 +325,14 @@ export class Session {
     this.textChanged();
   }
 
-  /** Something of what `save` gives has changed. */
+  /** Something of its texts has changed. */
   changed(): void {
     this.#keeper?.changed(this);
+  }
+
+  /** It has come, or has begun or ended a text. */
+  connectionChanged(participant: Participant): void {
+    this.#keeper?.connected(this, saveConnection(participant));
   }
 
   /** The first listener says how much it has. Where one goes on that was at the other node; null: it was not. */

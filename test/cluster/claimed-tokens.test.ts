@@ -7,7 +7,7 @@ import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
 import { ClaimedTokens } from "../../src/cluster/claimed-tokens.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
-const FACTS = { url: "", load: 0, isDraining: false, buddy: null };
+const FACTS = { url: "", load: 0, isDraining: false, buddy: null, machine: "" };
 const HOUR_MS = 3_600_000;
 
 function cluster() {

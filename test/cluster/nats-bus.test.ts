@@ -36,7 +36,7 @@ afterAll(async () => {
 const none = new Uint8Array();
 const nodeOptions = (name: string): NodeOptions => ({
   name,
-  facts: { url: `ws://${name}`, load: 0, isDraining: false, buddy: null },
+  facts: { url: `ws://${name}`, load: 0, isDraining: false, buddy: null, machine: "" },
   onReplaced: () => undefined,
 });
 

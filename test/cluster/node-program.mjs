@@ -17,7 +17,7 @@ await bus.subscribe("flood", () => {
 await bus.answer(`echo.${name}`, (bytes) => bytes);
 const registry = await NodeRegistry.join(bus, {
   name,
-  facts: { url: `ws://${name}`, load: 0, isDraining: false, buddy: null },
+  facts: { url: `ws://${name}`, load: 0, isDraining: false, buddy: null, machine: "" },
   onReplaced: () => say("replaced"),
 }).catch((error) => {
   say(`refused ${error.code}`);

@@ -12,7 +12,7 @@ import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
-const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null };
+const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null, machine: "" };
 const LEASE_MS = 12_000;
 
 interface TestNode {
@@ -81,6 +81,7 @@ describe("node registry", () => {
       load: 0.75,
       isDraining: false,
       buddy: null,
+      machine: "",
     });
     b.registry.update({ isDraining: true });
     // At once, without a heartbeat's time.
@@ -277,7 +278,7 @@ describe("node registry", () => {
     const a = await join("a");
     await pass(500);
     const stranger = hub.open();
-    const facts = { url: "ws://x", load: 0, isDraining: false, buddy: null };
+    const facts = { url: "ws://x", load: 0, isDraining: false, buddy: null, machine: "" };
     const good = { version: BUS_VERSION, name: "x", incarnation: "i", facts, isLeaving: false };
     for (const bad of [
       "",

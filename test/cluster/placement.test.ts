@@ -22,7 +22,7 @@ function rig(others: Others, { sessions = 0 } = {}) {
     incarnation: name,
     state,
     version: BUS_VERSION,
-    facts: { url: "", load: 0, isDraining: false, buddy: null, ...facts },
+    facts: { url: "", load: 0, isDraining: false, buddy: null, machine: "", ...facts },
   }));
   const placement = new Placement({
     nodes: {

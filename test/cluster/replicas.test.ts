@@ -11,7 +11,13 @@ import { Replicas } from "../../src/cluster/takeover/replicas.ts";
 import { type KeptSession, Replicator, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { SavedPlaces, SavedSession, SavedUtterance } from "../../src/session/saved-session.ts";
+import type {
+  SavedConnection,
+  SavedPlaces,
+  SavedSession,
+  SavedTexts,
+  SavedUtterance,
+} from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const settle = async (): Promise<void> => {
@@ -44,12 +50,25 @@ class TestSession implements KeptSession {
     { token: "t", listenerId: "l1", holder: "", openIds: [], currentId: null },
   ];
   constructor(readonly id: string) {}
+  saveTexts(): SavedTexts {
+    return { sentMs: this.deliveredMs, utterances: this.utterances };
+  }
   savePlaces(): SavedPlaces[] {
     return this.utterances.map(({ id, startMs, heard }) => ({ id, startMs, heard }));
   }
   save(): SavedSession {
     return { sentMs: this.deliveredMs, utterances: this.utterances, connections: this.connections };
   }
+}
+
+function connectionsOf(from: number, to: number): SavedConnection[] {
+  return Array.from({ length: to - from }, (_, index) => ({
+    token: `token-${from + index}`,
+    listenerId: `l${from + index}`,
+    holder: "",
+    openIds: [],
+    currentId: null,
+  }));
 }
 
 interface Pair {
@@ -209,6 +228,46 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.utterances[0]?.text).toBe("Hello");
   });
 
+  it("is told of who comes and goes, and of nobody again", async () => {
+    const { sessions, replicator, replicas, messages } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.connections = connectionsOf(0, 500);
+    replicator.changed(session);
+    await settle();
+    const [comes] = connectionsOf(500, 501);
+    if (comes === undefined) throw new Error("Nobody comes");
+    session.connections = [...session.connections, comes];
+    replicator.connected(session, comes);
+    await settle();
+    expect(messages.at(-1)).toBeLessThan(250);
+    const speaks = { ...comes, openIds: ["u1"], currentId: "u1" };
+    replicator.connected(session, speaks);
+    await settle();
+    replicator.disconnected(session, "token-7");
+    await settle();
+    expect(messages.at(-1)).toBeLessThan(250);
+    const kept = replicas.take("s")?.saved.connections ?? [];
+    expect(kept).toEqual([...connectionsOf(0, 7), ...connectionsOf(8, 500), speaks]);
+  });
+
+  it("is told of 10,000 connections of one session in messages that the bus takes", async () => {
+    const { sessions, replicator, replicas, messages, buses } = await openPair(10_000_000);
+    const session = new TestSession("s");
+    session.utterances = [utteranceOf("u1", "Hello")];
+    session.connections = connectionsOf(0, 10_000);
+    sessions.push(session);
+    replicator.changed(session);
+    await settle();
+    expect(Math.max(...messages)).toBeLessThan(buses.owner.maxMessageBytes / 2);
+    expect(replicas.take("s")?.saved).toEqual(session.save());
+    const given = encodeReplica({
+      ...{ from: "one", seq: 0, ended: [], places: [], sent: [] },
+      sessions: [replicator.wholeOf(session)],
+    });
+    expect(given.length).toBeLessThan(buses.owner.maxMessageBytes);
+  });
+
   it("forgets what has ended, and what its owner takes with it", async () => {
     const { sessions, replicator, replicas } = await openPair();
     for (const id of ["a", "b"]) {
@@ -225,7 +284,8 @@ describe("the buddy", () => {
   });
 
   it("keeps no more text than it may, and says how many sessions had no room", async () => {
-    const { sessions, replicator, replicas } = await openPair(100);
+    // A connection counts as 100.
+    const { sessions, replicator, replicas } = await openPair(200);
     for (const id of ["a", "b"]) {
       const session = new TestSession(id);
       sessions.push(session);
@@ -236,7 +296,7 @@ describe("the buddy", () => {
       await settle();
     }
     expect(replicas.of("one")).toEqual(["a"]);
-    expect(replicas.sizes).toEqual({ sessions: 1, chars: 80, refused: 1 });
+    expect(replicas.sizes).toEqual({ sessions: 1, chars: 180, refused: 1 });
   });
 });
 
@@ -253,7 +313,12 @@ describe("what is told", () => {
               number: 1,
               epoch: "e",
               sentMs: 12.5,
-              connections: [],
+              connections: [
+                { token: "t1", listenerId: "l1", holder: "", openIds: [], currentId: null },
+                { token: "t2", listenerId: "l2", holder: "key k", openIds: [], currentId: null },
+                { token: "t3", listenerId: "l3", holder: "", openIds: ["u1", "u2"], currentId: "u1" },
+              ],
+              disconnected: ["t0"],
               utterances: texts.map((text, index) => ({ ...utteranceOf(`u${index}`, text), from: 0 })),
             },
           ],
@@ -270,20 +335,24 @@ describe("what is told", () => {
   });
 });
 
-const node = (incarnation: string, state: NodeView["state"] = "alive", isDraining = false): NodeView => ({
+const node = (
+  incarnation: string,
+  state: NodeView["state"] = "alive",
+  isDraining = false,
+  machine = "",
+): NodeView => ({
   name: incarnation,
   incarnation,
   state,
   version: BUS_VERSION,
-  facts: { url: "", load: 0, isDraining, buddy: null },
+  facts: { url: "", load: 0, isDraining, buddy: null, machine },
 });
 
 describe("the choice of a buddy", () => {
-  it("stays while that may be, and falls on none that is gone or drains", () => {
+  it("falls on none that is gone or drains, and stays where it is late", () => {
     const all = ["a", "b", "c", "d"].map((name) => node(name));
     const first = chooseBuddy("a", all, null);
     expect(first).not.toBe("a");
-    expect(chooseBuddy("a", [...all, node("e"), node("f")], first)).toBe(first);
     const without = all.map((view) => (view.incarnation === first ? node(view.name, "gone") : view));
     expect(chooseBuddy("a", without, first)).not.toBe(first);
     const draining = all.map((view) => (view.incarnation === first ? node(view.name, "alive", true) : view));
@@ -291,6 +360,26 @@ describe("the choice of a buddy", () => {
     const late = all.map((view) => (view.incarnation === first ? node(view.name, "suspect") : view));
     expect(chooseBuddy("a", late, first)).toBe(first);
     expect(chooseBuddy("a", [node("a")], null)).toBeNull();
+  });
+
+  it("changes for few when a node comes, and to that one", () => {
+    const all = Array.from({ length: 40 }, (_, index) => node(`n${index}`));
+    const changes = all.flatMap(({ incarnation }) => {
+      const before = chooseBuddy(incarnation, all, null);
+      const behind = chooseBuddy(incarnation, [...all, node("new")], before);
+      return behind === before ? [] : [behind];
+    });
+    expect(changes.length).toBeLessThan(8);
+    expect(new Set([...changes, "new"])).toEqual(new Set(["new"]));
+  });
+
+  it("is one of another machine, as soon as there is one", () => {
+    const same = ["a", "b"].map((name) => node(name, "alive", false, "first"));
+    expect(chooseBuddy("a", same, null)).toBe("b");
+    const all = [...same, node("c", "alive", false, "second")];
+    expect(chooseBuddy("a", all, "b")).toBe("c");
+    const drains = [...same, node("c", "alive", true, "second")];
+    expect(chooseBuddy("a", drains, "b")).toBe("b");
   });
 
   it("shares out the nodes", () => {

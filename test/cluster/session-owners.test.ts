@@ -6,7 +6,7 @@ import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
 import { SessionOwners } from "../../src/cluster/session-owners.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
-const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null };
+const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null, machine: "" };
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -20,7 +20,7 @@ import { TestKeys } from "../helpers/key-file.ts";
 import { knock } from "../helpers/knock.ts";
 import { DEFAULTS, TestClient } from "../helpers/start-gateway.ts";
 
-const FACTS = { url: "", load: 0, isDraining: false, buddy: null };
+const FACTS = { url: "", load: 0, isDraining: false, buddy: null, machine: "" };
 const ADDRESS = "192.0.2.1";
 
 function keyWith(limits: KeyLimits, more: object = {}): Key {

@@ -12,7 +12,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { until } from "../helpers/until.ts";
 
-const FACTS = { url: "", load: 0, isDraining: false, buddy: null };
+const FACTS = { url: "", load: 0, isDraining: false, buddy: null, machine: "" };
 const never = (): void => expect.unreachable("It reads");
 
 async function settled(): Promise<void> {

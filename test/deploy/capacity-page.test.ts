@@ -37,18 +37,15 @@ function expectPartsAsTold(parts: string | undefined): void {
 /** And below those of placement and of lost nodes. */
 function expectPlacesAsTold(placement: string | undefined, takeover: string | undefined): void {
   const placed = rowsOf(placement);
-  const oneEach = placed.filter(([, listeners]) => listeners === "one each");
-  const most = oneEach.map((cells) => Number.parseFloat(cells[4] ?? ""));
+  const rowsWith = (listeners: string) => placed.filter((cells) => cells[1] === listeners);
+  const most = rowsWith("one each").map((cells) => Number.parseFloat(cells[4] ?? ""));
   expect(most.at(-1)).toBe(Math.min(...most));
-  const all = placed.filter(([, listeners]) => listeners === "all");
-  expect(all.map((cells) => cells[2])).toEqual(["1.00", "1.00", "1.00"]);
-  expect(all.at(-1)?.slice(1)).toEqual(all[0]?.slice(1));
+  for (const cells of rowsWith("all")) expect(Number(cells[2])).toBeGreaterThan(1);
   const lost = rowsOf(takeover);
   const [kept, given] = (lost[0] ?? []).slice(4).map(Number.parseFloat);
   expect(kept).toBeGreaterThan(1.8);
   expect(given).toBeLessThan(1.3);
-  for (const cells of lost.filter(([, listeners]) => listeners === "all")) expect(cells[5]).toBe(cells[4]);
-  expect(lost.slice(-2).map((cells) => cells[3])).toEqual(["100 %", "100 %"]);
+  for (const cells of lost) expect(cells[3]).toBe("0 %");
 }
 
 describe("docs/capacity.md", () => {

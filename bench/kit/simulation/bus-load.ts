@@ -47,8 +47,6 @@ export interface Topology {
   readonly near: number;
   /** Listeners elsewhere. */
   readonly far: number;
-  /** Squares of the sessions' listeners, added up. */
-  readonly squares: number;
   /** Pairs of a session and another node with a listener of it. */
   readonly farCopies: number;
   /** CPU of each node for sound, in cores. */
@@ -127,8 +125,7 @@ export function layOut(
   let batchMessages = 0;
   for (const bits of slots) batchMessages += bitsIn(bits);
   batchBytes += batchMessages * sizes.head;
-  const squares = listeners.reduce((sum, count) => sum + count ** 2, 0);
-  return { near, far, squares, farCopies, cores, batchBytes, batchMessages };
+  return { near, far, farCopies, cores, batchBytes, batchMessages };
 }
 
 /**
@@ -213,7 +210,7 @@ export function busTraffic({ parameters, topology, sizes, registry }: BusInput):
     stored("owner entries, written", OWNER_WRITES.claim, sessionsPerSecond, parameters),
     stored("owner entries, released", OWNER_WRITES.release, sessionsPerSecond, parameters),
     single("words and texts for buddies", ...wordsFor(parameters)),
-    single("who is there, for buddies", ...connectionsFor(parameters, topology)),
+    single("who is there, for buddies", ...connectionsFor(parameters)),
   ];
 }
 
@@ -254,11 +251,11 @@ function wordsFor({ nodes, sessions, speaking, tellsPerSecond, tellBytes }: Para
   return [nodes * messages, nodes * (messages * replicaSizes().head + tells * tellBytes)];
 }
 
-/** Whenever a client comes or goes, the buddy is told of all that are there. */
-function connectionsFor({ listeners, sessionSeconds }: Parameters, { squares }: Topology): [number, number] {
-  const { head, session, connection } = replicaSizes();
-  const perSecond = 2 / sessionSeconds;
-  return [perSecond * listeners, perSecond * (listeners * (head + session) + squares * connection)];
+/** Whenever a client comes or goes, the buddy is told; who goes is named alone. */
+function connectionsFor({ listeners, sessionSeconds }: Parameters): [number, number] {
+  const { head, session, connection, token } = replicaSizes();
+  const perSecond = listeners / sessionSeconds;
+  return [2 * perSecond, perSecond * (2 * (head + session) + connection + token)];
 }
 
 export function totalOf(traffic: readonly Traffic[]): Traffic {

@@ -65,7 +65,7 @@ class SimulatedCluster {
     this.#frames = new Float64Array(nodes);
     this.#unheard = new Int32Array(nodes * nodes);
     this.costs = new Float64Array(nodes);
-    const views = this.#ids.map(viewOf);
+    const views = this.#ids.map((incarnation) => viewOf(incarnation));
     this.#views = views;
     this.#placements = this.#ids.map(
       (incarnation, node) =>
@@ -159,8 +159,8 @@ function incarnations(nodes: number): Incarnation[] {
   );
 }
 
-function viewOf(incarnation: string): NodeView {
-  const facts = { url: "", load: 0, isDraining: false, buddy: null };
+function viewOf(incarnation: string, machine = ""): NodeView {
+  const facts = { url: "", load: 0, isDraining: false, buddy: null, machine };
   return { name: incarnation, incarnation, state: "alive", version: BUS_VERSION, facts };
 }
 
@@ -229,23 +229,21 @@ export function simulatePlacement(input: PlacementInput, random: Random): Placed
   };
 }
 
-/**
- * The buddy of each node, where they start one after another: each chooses among those that are there, and keeps it. Between
- * the numbers of nodes.
- */
-export function buddiesOf(nodes: number): Int32Array {
-  const views = incarnations(nodes).map(viewOf);
+/** The buddy of each node. Between the numbers of nodes. */
+export function buddiesOf(nodes: number, nodesPerMachine: number): Int32Array {
+  const views = incarnations(nodes).map((incarnation, node) =>
+    viewOf(incarnation, `machine-${Math.floor(node / nodesPerMachine)}`),
+  );
   const nodeOf = new Map(views.map(({ incarnation }, node) => [incarnation, node]));
   return Int32Array.from(views, ({ incarnation }, node) => {
-    // The first one is alone until the second comes.
-    const there = views.slice(0, Math.max(2, node + 1));
-    return nodeOf.get(chooseBuddy(incarnation, there, null) ?? "") ?? node;
+    return nodeOf.get(chooseBuddy(incarnation, views, null) ?? "") ?? node;
   });
 }
 
 export interface LossInput extends ClusterInput {
   /** Of simulatePlacement. */
   readonly sessions: readonly PlacedSession[];
+  readonly nodesPerMachine: number;
   /** The nodes from this one on are lost, so many. */
   readonly lost: { readonly first: number; readonly count: number };
   /** The buddy asks for each session where it is to be opened, and hands it on. */
@@ -270,7 +268,7 @@ export function simulateTakeover(input: LossInput, random: Random): Taken {
   for (const session of input.sessions) cluster.begin(session);
   for (let beat = 0; beat < SETTLING_HEARTBEATS; beat += 1) cluster.heartbeat(heartbeatMs);
   for (let node = first; node < first + count; node += 1) cluster.lose(node);
-  const buddies = buddiesOf(nodes);
+  const buddies = buddiesOf(nodes, input.nodesPerMachine);
   // In no order: buddies work at the same time.
   const lost = shuffled(
     input.sessions.filter(({ node }) => isLost(node)),

@@ -83,10 +83,12 @@ export interface ReplicaSizes {
   /** A session in which nothing is spoken, without its connections. */
   readonly session: number;
   readonly connection: number;
+  /** Of a connection that has gone. */
+  readonly token: number;
 }
 
 export function replicaSizes(): ReplicaSizes {
-  const sizeOf = (connections: number | null): number => {
+  const sizeOf = (connections: number | null, gone = 0): number => {
     const connection = { token: INCARNATION, listenerId: "l100", holder: "", openIds: [], currentId: null };
     const session = {
       id: "session-00000000",
@@ -95,6 +97,7 @@ export function replicaSizes(): ReplicaSizes {
       sentMs: 100_000,
       utterances: [],
       connections: Array.from({ length: connections ?? 0 }, () => connection),
+      disconnected: Array.from({ length: gone }, () => connection.token),
     };
     const sessions = connections === null ? [] : [session];
     const message: ReplicaMessage = {
@@ -108,7 +111,8 @@ export function replicaSizes(): ReplicaSizes {
     return encodeReplica(message).length;
   };
   const [head, empty] = [sizeOf(null), sizeOf(0)];
-  return { head, session: empty - head, connection: (sizeOf(101) - empty) / 101 };
+  const [connection, token] = [sizeOf(1) - empty, sizeOf(0, 1) - empty];
+  return { head, session: empty - head, connection, token };
 }
 
 export interface RegistryTimes {
@@ -128,7 +132,13 @@ export async function registryTimes(): Promise<RegistryTimes> {
   const hub = new MemoryHub({ clock });
   const join = async (name: string) => {
     const bus = hub.open();
-    const facts = { url: `wss://${name}.voice.example.com`, load: 0.123, isDraining: false, buddy: null };
+    const facts = {
+      url: `wss://${name}.voice.example.com`,
+      load: 0.123,
+      isDraining: false,
+      buddy: null,
+      machine: "",
+    };
     const registry = await NodeRegistry.join(bus, {
       name,
       facts,

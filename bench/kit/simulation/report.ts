@@ -310,14 +310,16 @@ function takeoverTable(
   const losses = [
     ["a node", { first: middle, count: 1 }],
     ["a machine", { first: middle, count: Math.min(nodesPerMachine, nodes - middle) }],
-    ["the machine that started first", { first: 0, count: nodesPerMachine }],
   ] as const;
   const rows = losses.flatMap(([name, lost]) =>
     placements
       .filter(({ policy }) => policy === BUILT)
       .map(({ counted, kinds, sessions }) => {
         const [kept, given] = [false, true].map((givesOn) =>
-          simulateTakeover({ nodes, heartbeatMs, kinds, sessions, lost, givesOn }, new Random(seed)),
+          simulateTakeover(
+            { nodes, nodesPerMachine, heartbeatMs, kinds, sessions, lost, givesOn },
+            new Random(seed),
+          ),
         );
         return [
           name,

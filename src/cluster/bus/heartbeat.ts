@@ -10,12 +10,14 @@ export const BUS_VERSION = 1;
 export interface NodeFacts {
   /** Where clients reach it: `wss://a.example.com`. */
   readonly url: string;
-  /** 0 is idle, 1 is full. */
+  /** 0 is idle, 1 is full, and more is too much. */
   readonly load: number;
   /** It takes nothing new. */
   readonly isDraining: boolean;
   /** The process that goes on with its sessions when it has died; null: none. */
   readonly buddy: string | null;
+  /** Nodes with the same one die together. */
+  readonly machine: string;
 }
 
 export interface Heartbeat {
@@ -32,8 +34,10 @@ export interface Heartbeat {
 export const HEARTBEATS = "node.heartbeat";
 
 const MAX_URL_CHARS = 2048;
+/** Of a host's name (RFC 1035 section 2.3.4). */
+const MAX_MACHINE_CHARS = 255;
 /** Of a node of another version: nobody is sent there. */
-const UNREADABLE: NodeFacts = { url: "", load: 1, isDraining: true, buddy: null };
+const UNREADABLE: NodeFacts = { url: "", load: 1, isDraining: true, buddy: null, machine: "" };
 const NODE_NAME = /^[\w-]{1,64}$/;
 
 export function isNodeName(text: string): boolean {
@@ -58,11 +62,12 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
 
 function factsOf(value: unknown): NodeFacts | undefined {
   if (!isRecord(value)) return undefined;
-  const { url, load, isDraining, buddy = null } = value;
+  const { url, load, isDraining, buddy = null, machine } = value;
   if (typeof url !== "string" || url.length > MAX_URL_CHARS || typeof load !== "number") return undefined;
   if (typeof isDraining !== "boolean") return undefined;
+  if (typeof machine !== "string" || machine.length > MAX_MACHINE_CHARS) return undefined;
   if (buddy !== null && (typeof buddy !== "string" || !isNodeName(buddy))) return undefined;
-  return { url, load: Math.min(1, Math.max(0, load)), isDraining, buddy };
+  return { url, load: Math.max(0, load), isDraining, buddy, machine };
 }
 
 function readJson(bytes: Uint8Array): unknown {

@@ -17,6 +17,9 @@ export interface ReplicaMessage {
   readonly sent: readonly (readonly [number, number])[];
 }
 
+/** Of one session in one message, when it is given away. Others join as if they were new. */
+export const MAX_GIVEN_CONNECTIONS = 8000;
+
 export interface SessionUpdate {
   readonly id: string;
   /** In `sent`. */
@@ -25,8 +28,10 @@ export interface SessionUpdate {
   readonly sentMs: number;
   /** All that are not over, in their order. */
   readonly utterances: readonly UtteranceUpdate[];
-  /** Left out: as before. */
-  readonly connections?: readonly SavedConnection[] | undefined;
+  /** Those that have come, or have begun or ended texts. */
+  readonly connections: readonly SavedConnection[];
+  /** Tokens of those that have gone. */
+  readonly disconnected: readonly string[];
 }
 
 /** As SavedUtterance, but that only its text from `from` on is there. */
@@ -76,13 +81,31 @@ const utterance = z.object({
   marks: z.array(z.string()),
 });
 
-const connection = z.object({
-  token: z.string(),
-  listenerId: z.string(),
-  holder: z.string(),
-  openIds: z.array(z.string()),
-  currentId: z.string().nullable(),
-});
+/** Most listeners have begun no text, and nobody has to be told from them. */
+type ConnectionRow = readonly [
+  token: string,
+  listenerId: string,
+  holder?: string,
+  currentId?: string | null,
+  ...openIds: string[],
+];
+
+const connection = z
+  .tuple([z.string(), z.string(), z.string().default(""), z.string().nullable().default(null)], z.string())
+  .transform(
+    ([token, listenerId, holder, currentId, ...openIds]): SavedConnection => ({
+      token,
+      listenerId,
+      holder,
+      openIds,
+      currentId,
+    }),
+  );
+
+function rowOf({ token, listenerId, holder, openIds, currentId }: SavedConnection): ConnectionRow {
+  if (openIds.length > 0 || currentId !== null) return [token, listenerId, holder, currentId, ...openIds];
+  return holder === "" ? [token, listenerId] : [token, listenerId, holder];
+}
 
 const message = z.object({
   from: z.string(),
@@ -94,7 +117,8 @@ const message = z.object({
       epoch: z.string(),
       sentMs: ms,
       utterances: z.array(utterance),
-      connections: z.array(connection).exactOptional(),
+      connections: z.array(connection),
+      disconnected: z.array(z.string()),
     }),
   ),
   ended: z.array(z.string()),
@@ -103,7 +127,11 @@ const message = z.object({
 });
 
 export function encodeReplica(replica: ReplicaMessage): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(replica));
+  const sessions = replica.sessions.map((session) => ({
+    ...session,
+    connections: session.connections.map(rowOf),
+  }));
+  return new TextEncoder().encode(JSON.stringify({ ...replica, sessions }));
 }
 
 /** Undefined for what is none: of another program, or of a version to come. */

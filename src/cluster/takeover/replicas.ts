@@ -9,11 +9,15 @@ import type {
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import {
   decodeReplica,
+  MAX_GIVEN_CONNECTIONS,
   type ReplicaMessage,
   type SessionUpdate,
   type UtteranceUpdate,
 } from "./replica-format.ts";
 import { replicaAgainSubject, replicaSubject } from "./replicator.ts";
+
+/** What a connection that may come back counts as, beside texts. */
+const CONNECTION_CHARS = 100;
 
 export interface ReplicasOptions {
   readonly bus: Bus;
@@ -35,7 +39,8 @@ interface KeptReplica {
   readonly epoch: string;
   sentMs: number;
   utterances: readonly SavedUtterance[];
-  readonly connections: readonly SavedConnection[];
+  /** By token. */
+  readonly connections: Map<string, SavedConnection>;
   readonly chars: number;
 }
 
@@ -97,7 +102,7 @@ export class Replicas {
       if (kept === undefined) continue;
       this.#forget(owner, sessionId);
       const { epoch, sentMs, utterances, connections } = kept;
-      return { epoch, saved: { sentMs, utterances, connections } };
+      return { epoch, saved: { sentMs, utterances, connections: [...connections.values()] } };
     }
     return undefined;
   }
@@ -166,9 +171,11 @@ export class Replicas {
       if (merged === undefined) return false;
       utterances.push(merged);
     }
-    const connections = update.connections ?? before?.connections;
-    if (connections === undefined) return false;
-    const chars = utterances.reduce((sum, { text }) => sum + text.length, 0);
+    const connections = before?.connections ?? new Map<string, SavedConnection>();
+    for (const connection of update.connections) connections.set(connection.token, connection);
+    for (const token of update.disconnected) connections.delete(token);
+    const texts = utterances.reduce((sum, { text }) => sum + text.length, 0);
+    const chars = texts + CONNECTION_CHARS * connections.size;
     this.#chars += chars - (before?.chars ?? 0);
     const { id, number, epoch, sentMs } = update;
     owner.ids.set(number, id);
@@ -203,7 +210,7 @@ export class Replicas {
 /** The one session that the message tells all of; undefined: it does not. */
 export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly id: string }) | undefined {
   const [session] = sessions;
-  if (session?.connections === undefined) return undefined;
+  if (session === undefined) return undefined;
   const { id, epoch, sentMs, connections } = session;
   const utterances = session.utterances.flatMap((update) => merge(undefined, update) ?? []);
   if (utterances.length < session.utterances.length) return undefined;
@@ -213,7 +220,8 @@ export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly i
 /** As its owner would tell all of it. */
 export function toldWhole(id: string, { epoch, saved }: Replica): SessionUpdate {
   const utterances = saved.utterances.map((own) => ({ ...own, from: 0 }));
-  return { id, number: 0, epoch, sentMs: saved.sentMs, utterances, connections: saved.connections };
+  const connections = saved.connections.slice(0, MAX_GIVEN_CONNECTIONS);
+  return { id, number: 0, epoch, sentMs: saved.sentMs, utterances, connections, disconnected: [] };
 }
 
 function placed(own: SavedUtterance, places: readonly SavedPlaces[]): SavedUtterance {

@@ -6,9 +6,20 @@
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import type { SavedPlaces, SavedSession, SavedUtterance } from "../../session/saved-session.ts";
+import type {
+  SavedConnection,
+  SavedPlaces,
+  SavedSession,
+  SavedTexts,
+  SavedUtterance,
+} from "../../session/saved-session.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
-import { encodeReplica, type SessionUpdate, type UtteranceUpdate } from "./replica-format.ts";
+import {
+  encodeReplica,
+  MAX_GIVEN_CONNECTIONS,
+  type SessionUpdate,
+  type UtteranceUpdate,
+} from "./replica-format.ts";
 
 /** A session of this node. */
 export interface KeptSession {
@@ -20,6 +31,8 @@ export interface KeptSession {
   /** End of the audio that is made, ms. */
   readonly madeMs: number;
   save(): SavedSession;
+  /** Of that, all but who is there. */
+  saveTexts(): SavedTexts;
   /** Of that, what changes as its audio is sent. */
   savePlaces(): SavedPlaces[];
 }
@@ -42,13 +55,18 @@ interface Told {
   sentMs: number;
   /** Ends of words that were not sent then, rising. */
   wordEndsMs: readonly number[];
-  readonly connections: string;
+  /** Connections that it does not know, or not as they are, by token; null: that have gone. */
+  readonly connections: Map<string, SavedConnection | null>;
   /** Length of each utterance's text. */
   readonly texts: ReadonlyMap<string, number>;
 }
 
 /** A message is closed when it is so long: many more sessions than change in one turn. */
 const MESSAGE_CHARS = 256 * 1024;
+/** Of one session in one message. */
+const MESSAGE_CONNECTIONS = 1000;
+/** What a connection takes in a message, generously. */
+const CONNECTION_CHARS = 150;
 /** The buddy knows the places of so much more audio than was sent, ms: two batches, and a late wake. */
 const TOLD_AHEAD_MS = 250;
 /** What many sessions were sent in this time is one message, ms. */
@@ -108,11 +126,22 @@ export class Replicator {
     this.#tellAll();
   }
 
-  /** It has accepted something, or others are there. */
+  /** It has accepted something. */
   changed(session: KeptSession): void {
     if (this.#buddy === null) return;
     this.#changed.add(session);
     this.#flushSoon();
+  }
+
+  /** It has come, or has begun or ended a text. */
+  connected(session: KeptSession, connection: SavedConnection): void {
+    this.#told.get(session.id)?.connections.set(connection.token, connection);
+    this.changed(session);
+  }
+
+  disconnected(session: KeptSession, token: string): void {
+    this.#told.get(session.id)?.connections.set(token, null);
+    this.changed(session);
   }
 
   /** An utterance is over. */
@@ -134,7 +163,7 @@ export class Replicator {
   /** All that there is to tell of a session, as of one of which nothing was told. */
   wholeOf(session: KeptSession): SessionUpdate {
     this.#told.delete(session.id);
-    return this.#updateOf(session);
+    return this.#updateOf(session, MAX_GIVEN_CONNECTIONS);
   }
 
   ended(sessionId: string): void {
@@ -221,12 +250,14 @@ export class Replicator {
     let chars = 0;
     for (const session of sessions) {
       if (session.isClosed) continue;
-      const update = this.#updateOf(session);
-      updates.push(update);
-      chars += update.utterances.reduce((sum, { text }) => sum + text.length + 500, 500);
-      if (chars < MESSAGE_CHARS) continue;
-      this.#publish({ sessions: updates.splice(0), ended: [], places: [], sent: [] });
-      chars = 0;
+      do {
+        const update = this.#updateOf(session, MESSAGE_CONNECTIONS);
+        updates.push(update);
+        chars += charsOf(update);
+        if (chars < MESSAGE_CHARS) continue;
+        this.#publish({ sessions: updates.splice(0), ended: [], places: [], sent: [] });
+        chars = 0;
+      } while ((this.#told.get(session.id)?.connections.size ?? 0) > 0);
     }
     return updates;
   }
@@ -247,12 +278,14 @@ export class Replicator {
     bus.publish(replicaSubject(this.#buddy), encodeReplica({ from: incarnation, seq, ...what }));
   }
 
-  #updateOf(session: KeptSession): SessionUpdate {
-    const saved = session.save();
+  #updateOf(session: KeptSession, maxConnections: number): SessionUpdate {
     const told = this.#told.get(session.id);
+    const saved = session.saveTexts();
+    const connections = told?.connections ?? byToken(session.save().connections);
+    const now = Array.from(connections).slice(0, maxConnections);
+    for (const [token] of now) connections.delete(token);
     const sentMs = Math.max(saved.sentMs, told?.sentMs ?? 0);
     const number = told?.number ?? this.#nextNumber++;
-    const connections = JSON.stringify(saved.connections);
     const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
     this.#told.set(session.id, {
       number,
@@ -269,9 +302,19 @@ export class Replicator {
       epoch,
       sentMs,
       utterances,
-      ...(connections === told?.connections ? {} : { connections: saved.connections }),
+      connections: now.flatMap(([, connection]) => connection ?? []),
+      disconnected: now.flatMap(([token, connection]) => (connection === null ? token : [])),
     };
   }
+}
+
+function byToken(connections: readonly SavedConnection[]): Told["connections"] {
+  return new Map(connections.map((connection) => [connection.token, connection]));
+}
+
+function charsOf({ utterances, connections, disconnected }: SessionUpdate): number {
+  const texts = utterances.reduce((sum, { text }) => sum + text.length + 500, 500);
+  return texts + CONNECTION_CHARS * (connections.length + disconnected.length);
 }
 
 function toldEndOf({ deliveredMs }: KeptSession): number {

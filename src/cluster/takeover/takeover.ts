@@ -89,7 +89,7 @@ export class Takeover {
   }
 
   /** Told of all that another node would need to go on with a session. */
-  get keeper(): Pick<Replicator, "changed" | "played" | "sent"> {
+  get keeper(): Pick<Replicator, "changed" | "connected" | "disconnected" | "played" | "sent"> {
     return this.#replicator;
   }
 

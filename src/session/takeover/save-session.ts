@@ -10,7 +10,7 @@ import type {
   HeardPlace,
   SavedConnection,
   SavedPlaces,
-  SavedSession,
+  SavedTexts,
   SavedUtterance,
 } from "../saved-session.ts";
 
@@ -18,26 +18,24 @@ export interface SessionParts {
   readonly queue: PlaybackQueue;
   readonly output: OutputRouter;
   readonly marks: Marks;
-  readonly participants: Iterable<Participant>;
   readonly playheadTicks: number;
 }
 
 /** Words that ended so long before what was sent are of no use to anybody who comes back. */
 const REACH_TICKS = 1000 * TICKS_PER_MS;
 
-export function saveSession(parts: SessionParts): SavedSession {
+export function saveTexts(parts: SessionParts): SavedTexts {
   const sentTicks = sentTicksOf(parts);
   return {
     sentMs: msOfTicks(sentTicks),
     utterances: parts.queue.unplayed
       .filter(({ hasFailed }) => !hasFailed)
       .map((utterance) => saveUtterance(utterance, { ...parts, sentTicks })),
-    connections: Array.from(parts.participants, saveConnection),
   };
 }
 
 /** Where the speech is that is being sent. */
-export function savePlaces(parts: Omit<SessionParts, "marks" | "participants">): SavedPlaces[] {
+export function savePlaces(parts: Omit<SessionParts, "marks">): SavedPlaces[] {
   const sentTicks = sentTicksOf(parts);
   return parts.queue.unplayed
     .filter(({ hasFailed, startTicks }) => !hasFailed && startTicks !== null)
@@ -126,6 +124,12 @@ function heardPlaces(
   return places;
 }
 
-function saveConnection({ id, resumeToken, holder, openIds, currentId }: Participant): SavedConnection {
+export function saveConnection({
+  id,
+  resumeToken,
+  holder,
+  openIds,
+  currentId,
+}: Participant): SavedConnection {
   return { token: resumeToken, listenerId: id, holder, openIds: [...openIds], currentId };
 }
