@@ -96,6 +96,23 @@ describe("a call at another node than its session", { timeout: PATIENT_MS }, () 
     await far.hangUp();
   });
 
+  it("where the gateways have keys it joins with one, and is heard", async () => {
+    using keys = new TestKeys();
+    await using nodes = await startPair({ keysFile: keys.path });
+    const headers = { authorization: `Bearer ${keys.key}` };
+    const path = "/live/keyed?role=speaker&events=words,call,dtmf";
+    await using controller = await TestClient.connect(nodes.one.gateway, path, { headers });
+    await controller.next("hello");
+    const far = await dial(nodes.two, "keyed", { headers });
+    await controller.next("call");
+    controller.send({ type: "speak", text: TEXT });
+    await controller.next("utterance.done");
+    await until("it is heard", () => far.playedSamples >= speech(TEXT).length);
+    expect(Buffer.from(far.heard()).equals(speech(TEXT))).toBe(true);
+    expect(nodes.two.gateway.counters.sessionsOpened).toBe(0);
+    await far.hangUp();
+  });
+
   it("its caller is heard, its keys come, and the session hangs it up", async () => {
     await using nodes = await startPair();
     await using controller = await bridge(nodes.one, "voice", "&caller=ulaw_8000");
