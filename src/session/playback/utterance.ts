@@ -129,6 +129,8 @@ export interface UtteranceOptions {
   readonly subject?: Subject | undefined;
   /** Who began it: see Participant. Default: nobody in particular. */
   readonly holder?: string;
+  /** Its times are asked for though nobody here wants them yet. */
+  readonly isTimed?: boolean;
 }
 
 export class Utterance {
@@ -139,6 +141,7 @@ export class Utterance {
   readonly subject: Subject | undefined;
   /** Who began it, and may add to its text. */
   readonly holder: string;
+  readonly isTimed: boolean;
   /** Its model acts on `[laughs]` and does not say it. */
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
@@ -164,6 +167,7 @@ export class Utterance {
     this.acceptedMs = options.acceptedMs;
     this.subject = options.subject;
     this.holder = options.holder ?? "";
+    this.isTimed = options.isTimed ?? false;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";

@@ -249,7 +249,7 @@ export class RequestScheduler {
     utterance.useVoice(this.#defaultVoice ?? "");
     const choice = {
       outputFormat: utterance.sourceFormat,
-      wantsTiming: output.wantsTiming,
+      wantsTiming: output.wantsTiming || utterance.isTimed,
       voiceId: utterance.voiceIds[0] ?? "",
       modelId: deps.tuning.model,
       subject: utterance.subject,

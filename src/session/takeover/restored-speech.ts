@@ -83,6 +83,8 @@ export class RestoredSpeech {
       defaultModel: deps.tuning.model,
       subject: saved.subject ?? undefined,
       holder: saved.holder,
+      // A phone call may be back before those who want words.
+      isTimed: true,
     });
     // Its speaker had left: what it said is complete.
     if (saved.isEnded || !isHeld) utterance.input.end(nowMs);

@@ -103,6 +103,23 @@ describe("speech that goes on at another node", () => {
     expect(heardBy(second.listener).letters).toBe(letters);
   });
 
+  it("says the words to who wants them, also where who wants none is back before them", () => {
+    const here = createRig();
+    const one = here.join(QUERY);
+    const two = here.join(`${QUERY}&events=none&role=listener`);
+    one.send({ type: "speak", text: "alpha bravo charlie delta echo", voice_id: VOICE });
+    pass(here, 900);
+    const there = goOn(one.session.save());
+    const back = (client: typeof one, query: string) =>
+      there.join(`${query}&resume=${client.participant.resumeToken}&at_ms=${heardBy(client.listener).endMs}`);
+    back(two, `${QUERY}&events=none&role=listener`);
+    there.clock.advance(1);
+    const { listener } = back(one, QUERY);
+    pass(there, 5000);
+    const words = listener.eventsOf("words").flatMap((event) => event.words.map(({ text }) => text));
+    expect(words.slice(-2)).toEqual(["delta", "echo"]);
+  });
+
   it("gives a text that is open to the connection whose it was, and to nobody else", () => {
     const here = createRig();
     const listener = new MemoryListener();
