@@ -1,5 +1,6 @@
 /** Settings that the files of examples/deploy/ give: they exist, and their values are taken. */
 import { describe, expect, it } from "vitest";
+import { nodeNameOf, nodeUrlOf } from "../../src/cli/serve/cluster.ts";
 import { settingsFrom } from "../../src/cli/settings.ts";
 import {
   composeFile,
@@ -31,7 +32,9 @@ const ENVIRONMENTS: readonly (readonly [string, Environment])[] = [
 describe("settings in examples/deploy", () => {
   it.each(ENVIRONMENTS)("%s: all are known, and take their values", (_, environment) => {
     expect(unknownSettings(environment)).toEqual([]);
-    expect(() => settingsFrom({ env: environment })).not.toThrow();
+    const { config } = settingsFrom({ env: environment });
+    // Read when the gateway starts.
+    expect(() => [nodeNameOf(config), nodeUrlOf(config)]).not.toThrow();
   });
 
   it("one that no gateway has is found, and a value that is not allowed", () => {

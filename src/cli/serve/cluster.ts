@@ -90,7 +90,8 @@ export function nodeNameOf({ nodeName }: Pick<Config, "nodeName">): string {
   );
 }
 
-function nodeUrlOf({ nodeUrl }: Pick<Config, "nodeUrl">): string | undefined {
+/** Throws invalid_config. */
+export function nodeUrlOf({ nodeUrl }: Pick<Config, "nodeUrl">): string | undefined {
   if (nodeUrl === "") return undefined;
   const url = URL.parse(nodeUrl);
   const isWhole = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/";
