@@ -62,6 +62,11 @@ describe("voicewire.service", () => {
     expect(minutes * 60_000).toBeGreaterThanOrEqual(Number(ENVIRONMENT.VOICEWIRE_DRAIN_MS) + 30_000);
   });
 
+  it("is started again however often nats-server is not there yet", () => {
+    expect(valuesOf("Restart")).toEqual(["on-failure"]);
+    expect(valuesOf("StartLimitIntervalSec")).toEqual(["0"]);
+  });
+
   it("keeps data where it may write", () => {
     expect(ENVIRONMENT.VOICEWIRE_DATA).toBe(`/var/lib/${valuesOf("StateDirectory")[0]}`);
   });
