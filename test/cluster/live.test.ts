@@ -257,7 +257,7 @@ describe("what is lost", () => {
     near.send(speak());
     await near.next("utterance.done");
     await using refused = await TestClient.connect(nodes.one.gateway, "/live/new-one");
-    expect(await refused.next("error")).toMatchObject({ code: "bus_lost", retryable: true });
+    expect(await refused.next("error")).toMatchObject({ code: "bus_lost", retry_after_ms: 1000 });
     nodes.one.bus.heal();
     await using taken = await TestClient.connect(nodes.one.gateway, "/live/new-one");
     await taken.next("hello");

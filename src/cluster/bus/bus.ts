@@ -5,6 +5,7 @@
  * Every failure is a `GatewayError`: `bus_lost` (no connection, or no store), `bus_timeout`, `bus_no_answer`, `bus_full`,
  * `bus_too_large`, `bus_refused`. A key or subject that is none throws a `TypeError`.
  */
+import { GatewayError } from "../../errors.ts";
 
 /** "lost": nothing is sent or heard. The bus comes back by itself; "closed" is final. */
 export type BusState = "up" | "lost" | "closed";
@@ -117,8 +118,15 @@ export const DEFAULT_MAX_MESSAGE_BYTES = 1024 * 1024;
 export const DEFAULT_LEASE_MS = 12_000;
 /** How long `close` waits for what `onClose` began, and for what is being sent. */
 export const CLOSE_GRACE_MS = 1000;
+/** A server that is lost is tried again each 0.1 to 3 s. */
+const LOST_RETRY_MS = 1000;
 
 const MAX_NAME_CHARS = 255;
+
+/** What a bus throws that can't send now. */
+export function busLost(state: BusState): GatewayError {
+  return new GatewayError("bus_lost", `The bus is ${state}`, { retryAfterMs: LOST_RETRY_MS });
+}
 
 /** Keys and subjects are words of letters, digits, `_`, `-` and `=` with dots between them: what every server takes. */
 export function checkName(name: string): string {

@@ -10,6 +10,7 @@ import {
   type Bus,
   type BusHandle,
   type BusState,
+  busLost,
   CLOSE_GRACE_MS,
   checkName,
   DEFAULT_LEASE_MS,
@@ -319,7 +320,7 @@ export class MemoryBus implements Bus {
   }
 
   #assertUp(): void {
-    if (this.#state !== "up") throw new GatewayError("bus_lost", `The bus is ${this.#state}`);
+    if (this.#state !== "up") throw busLost(this.#state);
   }
 
   #assertOpen(): void {

@@ -11,6 +11,7 @@ import {
   type Bus,
   type BusHandle,
   type BusState,
+  busLost,
   CLOSE_GRACE_MS,
   checkName,
   DEFAULT_LEASE_MS,
@@ -183,7 +184,7 @@ export class NatsBus implements Bus {
   }
 
   #up(): Extract<Link, { state: "up" }> {
-    if (this.#link.state !== "up") throw new GatewayError("bus_lost", `The bus is ${this.#link.state}`);
+    if (this.#link.state !== "up") throw busLost(this.#link.state);
     return this.#link;
   }
 

@@ -8,6 +8,7 @@ import {
   type Bus,
   type BusHandle,
   type BusState,
+  busLost,
   CLOSE_GRACE_MS,
   type Claim,
   checkName,
@@ -209,15 +210,14 @@ export class ProcessBus implements Bus {
     if (this.#state === state || this.#state === "closed") return;
     this.#state = state;
     if (state !== "up") {
-      for (const { reject } of this.#pending.values())
-        reject(new GatewayError("bus_lost", `The bus is ${state}`));
+      for (const { reject } of this.#pending.values()) reject(busLost(state));
       this.#pending.clear();
     }
     this.#listeners.stateIs(state);
   }
 
   #assertSendable(bytes: Uint8Array): void {
-    if (this.#state !== "up") throw new GatewayError("bus_lost", `The bus is ${this.#state}`);
+    if (this.#state !== "up") throw busLost(this.#state);
     if (bytes.length > this.maxMessageBytes) {
       throw new GatewayError(
         "bus_too_large",
