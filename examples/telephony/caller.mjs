@@ -8,18 +8,26 @@ const BYTES_PER_MS = 8;
 const FRAME_MS = 20;
 const SILENCE = Buffer.alloc(FRAME_MS * BYTES_PER_MS, 0xff).toString("base64");
 
+const id = (prefix) => prefix + randomBytes(16).toString("hex");
+
 /** `keys`: what is pressed, each so long after speech has begun (again). Resolves when the call is over. */
 export async function callLikeTwilio(answerUrl, { keys }) {
-  const id = (prefix) => prefix + randomBytes(16).toString("hex");
   const callSid = id("CA");
   const body = new URLSearchParams({ CallSid: callSid, From: "+15550100", To: "+15550199" });
   const twiml = await (await fetch(answerUrl, { method: "POST", body })).text();
   const url = /<Stream url="([^"]+)"/.exec(twiml)?.[1];
   const session = /<Parameter name="session" value="([^"]+)"/.exec(twiml)?.[1];
   if (url === undefined || session === undefined) throw new Error(`Not connected to a stream: ${twiml}`);
+  return streamLikeTwilio(url, { callSid, session, keys });
+}
 
+/** The media stream of a call. `onPlayed`: each 20 ms, how much speech was played by then, ms. */
+export async function streamLikeTwilio(
+  url,
+  { session, callSid = id("CA"), headers = {}, keys = [], onPlayed = () => undefined },
+) {
   const streamSid = id("MZ");
-  const socket = new WebSocket(url);
+  const socket = new WebSocket(url, { headers });
   await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
   let sequence = 0;
   const send = (message) =>
@@ -32,7 +40,9 @@ export async function callLikeTwilio(answerUrl, { keys }) {
   let chunk = 0;
   let isSpeaking = false;
   let beganSpeaking = () => undefined;
-  const isOver = new Promise((resolve) => socket.once("close", resolve));
+  const isOver = new Promise((resolve) =>
+    socket.once("close", (code, reason) => resolve({ code, reason: reason.toString() })),
+  );
   const play = () => {
     let left = FRAME_MS * BYTES_PER_MS;
     while (queue.length > 0) {
@@ -57,6 +67,7 @@ export async function callLikeTwilio(answerUrl, { keys }) {
         payload: SILENCE,
       },
     });
+    onPlayed(heardBytes / BYTES_PER_MS);
   };
   socket.on("message", (data) => {
     const message = JSON.parse(data.toString());
@@ -93,6 +104,6 @@ export async function callLikeTwilio(answerUrl, { keys }) {
     isSpeaking = false;
     send({ event: "dtmf", dtmf: { track: "inbound_track", digit } });
   }
-  await isOver;
-  return { heardMs: heardBytes / BYTES_PER_MS, clears };
+  const end = await isOver;
+  return { heardMs: heardBytes / BYTES_PER_MS, clears, ...end };
 }

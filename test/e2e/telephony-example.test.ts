@@ -4,9 +4,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { startService } from "../../src/service/service.ts";
-import { gatewayAt } from "../helpers/start-gateway.ts";
+import { TestKeys } from "../helpers/key-file.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
 
 const BRIDGE = join(import.meta.dirname, "../../examples/telephony/bridge.mjs");
+const LISTEN = join(import.meta.dirname, "../../examples/telephony/listen.mjs");
 
 async function simulate(url: string): Promise<{ code: number; said: string }> {
   const env = { ...process.env, VOICEWIRE_URL: url };
@@ -34,6 +37,34 @@ it.concurrent("answers, stops at a key, says what was heard, says goodbye and ha
     expect(code).toBe(0);
     const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
     expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
+  } finally {
+    await service.close();
+  }
+});
+
+it.concurrent("listens to a session with a key, and says how much it has heard", {
+  timeout: 60_000,
+}, async () => {
+  using keys = new TestKeys();
+  const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+  try {
+    const settings = { voice: "", keysFile: keys.path };
+    await using gateway = await gatewayAt(service.url, settings, { upstreamKey: "gateway-key" });
+    const env = { ...process.env, VOICEWIRE_URL: gateway.url, VOICEWIRE_KEY: keys.key };
+    const child = spawn(process.execPath, [LISTEN, "demo"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    const said: string[] = [];
+    child.stdout.on("data", (piece: Buffer) => said.push(piece.toString()));
+    const over = once(child, "close");
+    const headers = { authorization: `Bearer ${keys.key}` };
+    const path = "/live/demo?role=speaker&events=call";
+    await using controller = await TestClient.connect(gateway, path, { headers });
+    await controller.next("call");
+    controller.send({ type: "speak", text: "This is heard in the call, and then it is hung up." });
+    await controller.next("utterance.done");
+    await until("it says so", () => /[1-9]\.\d s of speech\n/.test(said.join("")));
+    controller.send({ type: "hangup" });
+    expect(await over).toEqual([0, null]);
+    expect(said.join("")).toContain("The call is over: 1000");
   } finally {
     await service.close();
   }
