@@ -71,7 +71,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     request: takeInRequests((request, answer) => answerHosted(request, answer, options)),
     call: takeInCalls(options.calls, options.log),
   };
-  await options.cluster?.serve(relayHost(takeIn, options.door));
+  await options.cluster?.serve(relayHost(takeIn, options));
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(live, options));
   routeCarriers(routes, options);
   const voices = new VoiceNames(options.vendor);

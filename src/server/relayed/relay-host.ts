@@ -3,6 +3,7 @@ import type { Door } from "../../access/door.ts";
 import type { RelayedListener, RelayHost } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
 import { POLICY_VIOLATION } from "../../kit/close-codes.ts";
+import type { Logger } from "../../kit/log.ts";
 import { type ArrivalKind, type PassedFacts, readFacts } from "../passed-facts.ts";
 import { type HttpArrival, newConnection } from "../sockets/live-connection.ts";
 import type { LiveConnections } from "../sockets/live-connections.ts";
@@ -24,10 +25,19 @@ const NOBODY: HostedClient = { message: () => undefined, drained: () => undefine
 
 export function relayHost(
   takeIn: Readonly<Record<ArrivalKind, TakeIn>>,
-  door: Door,
+  { door, log }: { readonly door: Pick<Door, "access">; readonly log: Pick<Logger, "warn"> },
 ): RelayHost<PassedFacts, HostedClient> {
   return {
-    readFacts: (value) => readFacts(value, door),
+    readFacts: (value) => {
+      const facts = readFacts(value, door);
+      if (facts === undefined) {
+        log.warn(
+          {},
+          "Client of another node refused: this node does not have its key. Give all nodes the same keys-file",
+        );
+      }
+      return facts;
+    },
     opened: (facts, listener) => {
       const client = takeIn[facts.kind](facts, listener);
       if (client === undefined) listener.end(POLICY_VIOLATION, "relay_refused");
