@@ -10,10 +10,10 @@ import { FailoverForward, type FailoverForwardOptions } from "./failover/failove
 import { FailoverSpeech } from "./failover/failover-speech.ts";
 import { Region, type RegionStats } from "./failover/region.ts";
 import { RegionSet } from "./failover/region-set.ts";
-import type { Attempt, UpstreamStats } from "./http-upstream.ts";
 import { type FetchedBody, fetchBody } from "./transport/fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
 import { isFilteredKey } from "./transport/key-filter.ts";
+import type { Attempt, UpstreamStats } from "./transport/requester.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
 import { regionNames } from "./vendors/vendor-regions.ts";
 

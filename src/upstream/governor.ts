@@ -20,6 +20,8 @@ export interface GovernorOptions {
   readonly max: number;
   /** Most requests that wait, 0 or more. */
   readonly maxWaiting: number;
+  /** Of one group open at once while nothing is known of its limit; default 32. */
+  readonly startLimit?: number;
 }
 
 /** For whom something is asked. */
@@ -182,7 +184,7 @@ export class Governor {
     if (group === undefined) {
       group = {
         held: 0,
-        limit: name === null ? Number.POSITIVE_INFINITY : START_LIMIT,
+        limit: name === null ? Number.POSITIVE_INFINITY : (this.#options.startLimit ?? START_LIMIT),
         knowledge: name === null ? "unlimited" : "unknown",
         lines: new Map(),
       };

@@ -1,115 +1,50 @@
 /**
- * One upstream at one base URL: its connections, its governor, and the requests that are open. The same code for the
- * vendor, a gateway of one's own and the embedded service.
+ * One upstream at one base URL that speaks the vendor's interface. The same code for the vendor, a gateway of one's own and
+ * the embedded service.
  */
-import type { Readable } from "node:stream";
-import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
-import type { Clock } from "../kit/clock.ts";
-import { type Logger, logWith } from "../kit/log.ts";
-import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
-import { Connections } from "./transport/connections.ts";
-import { Exchange, type ExchangeReceiver } from "./transport/exchange.ts";
+import { toGatewayError } from "../errors.ts";
+import type { GroupLimit } from "./governor.ts";
+import type { Exchange } from "./transport/exchange.ts";
 import {
   type Forwarded,
   type ForwardHandlers,
-  type ForwardMethod,
   ForwardReceiver,
   type ForwardRequest,
   forwardedHeaders,
 } from "./transport/forward.ts";
 import { wireRequest } from "./transport/request.ts";
+import { type Attempt, Requester, type RequesterOptions, type UpstreamStats } from "./transport/requester.ts";
 import { SpeechStream } from "./transport/speech-stream.ts";
-import { transportError } from "./transport/transport-error.ts";
 import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
-import { checkedKey, parseBaseUrl } from "./vendors/base-url.ts";
-import { FaultLog } from "./vendors/fault-log.ts";
-import { isUpstreamFault } from "./vendors/faults.ts";
+import { checkedKey } from "./vendors/base-url.ts";
 
-export interface HttpUpstreamOptions {
-  readonly baseUrl: string;
+export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"> {
   readonly key: string;
-  readonly maxConnections: number;
-  readonly maxQueued: number;
-  readonly timeoutMs: number;
   readonly patienceMs: number;
-  readonly log: Logger;
-  readonly clock: Clock;
-  /** As UpstreamOptions.onRead. */
-  readonly onRead: () => void;
-  /** What each request says of this upstream: null = it works, else how it failed. */
-  readonly onOutcome: (fault: ErrorCode | null) => void;
-}
-
-export interface UpstreamStats {
-  /** Requests that hold a connection. */
-  readonly open: number;
-  /** Requests that wait for one. */
-  readonly queued: number;
-  /** Requests that were refused, since as many waited as may. */
-  readonly refused: number;
-  /** Connections that stand, in use or idle. */
-  readonly connected: number;
-}
-
-/** How one request differs from others of its kind. */
-export interface Attempt {
-  /** Longest wait for the answer's headers, and from there to the first piece of its body, ms; default as for any silence. */
-  readonly headersMs?: number;
-  readonly firstPieceMs?: number;
-  /** Longest silence in a body, ms; default: that of the upstream, and at least four minutes for what is passed on. */
-  readonly timeoutMs?: number;
-  /** How long it may be asked again after a 429, ms; default: as long as its kind may. */
-  readonly patienceMs?: number;
-  /** In the place of the upstream's own. */
-  readonly onOutcome?: HttpUpstreamOptions["onOutcome"];
 }
 
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
-/** What is not speech is not counted by the upstream; it waits for a connection only. */
-const UNLIMITED: Wanted = { group: null, priority: 0 };
 /** Of speech that names no model. */
 const DEFAULT_GROUP = "default model";
 /** What is passed on is waited for longer: a program asks, and not a conversation. */
 const FORWARD_PATIENCE = 3;
-/** A connect that takes longer will not make a conversation; undici's own default is 10 s. */
-const MAX_CONNECT_MS = 5000;
 
 export class HttpUpstream {
-  readonly #onRead: () => void;
-  readonly #onOutcome: (fault: ErrorCode | null) => void;
-  readonly #governor: Governor;
-  readonly #connections: Connections;
-  readonly #clock: Clock;
+  readonly #requester: Requester;
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
   readonly #key: string;
-  readonly #faults: FaultLog;
-  readonly #prefix: string;
   readonly #postHeaders: readonly string[];
-  readonly #exchanges = new Set<Exchange>();
-  /** First of all: who is failed may ask again at once. */
-  #isClosed = false;
-  #closing: Promise<void> | null = null;
 
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
-    const url = parseBaseUrl(options.baseUrl);
-    this.#faults = new FaultLog(logWith(options.log, { upstream: url.origin }), options.clock);
-    this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.#requester = new Requester(options);
     this.#key = options.key;
     const keyHeader = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
     this.#postHeaders = [...keyHeader, "content-type", "application/json"];
-    this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
     this.#patienceMs = options.patienceMs;
-    this.#onRead = options.onRead;
-    this.#onOutcome = options.onOutcome;
-    this.#governor = new Governor({ max: options.maxConnections, maxWaiting: options.maxQueued });
-    this.#connections = new Connections({
-      origin: url.origin,
-      connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),
-    });
   }
 
   /** As UpstreamClient.open. */
@@ -120,7 +55,7 @@ export class HttpUpstream {
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;
       const wanted = { group: modelId, priority, subject };
       const asked = { method: "POST", path, body, headers: this.#postHeaders, receiver: stream } as const;
-      stream.attach(this.#begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
+      stream.attach(this.#requester.begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
     } catch (thrown) {
       queueMicrotask(() => stream.error(toGatewayError(thrown)));
     }
@@ -143,7 +78,7 @@ export class HttpUpstream {
       onWithheld: (reason) => this.#noteWithheld(request, reason),
     });
     try {
-      exchange = this.#begin({
+      exchange = this.#requester.begin({
         method: request.method,
         path: request.path,
         headers: forwardedHeaders(request.headers, this.#key),
@@ -171,112 +106,29 @@ export class HttpUpstream {
 
   /** See Governor.limit. */
   limitOpen(max: number): void {
-    this.#governor.limit(max);
+    this.#requester.limitOpen(max);
   }
 
   stats(): UpstreamStats {
-    const { held, waiting, refused } = this.#governor;
-    return { open: held, queued: waiting, refused, connected: this.#connections.connected };
+    return this.#requester.stats();
   }
 
   /** The limits that are known, at most `most` of them. */
   limits(most: number): GroupLimit[] {
-    return this.#governor.limits(most);
+    return this.#requester.limits(most);
   }
 
   warm(): Promise<void> {
-    if (this.#isClosed || this.#connections.connected > 0) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const connect = (): void => {
-        const connection = this.#connections.take();
-        const done = (thrown: Error) => {
-          this.#connections.release(connection);
-          permit?.release();
-          if (thrown === CONNECTED) {
-            resolve();
-            return;
-          }
-          const error = transportError(thrown, { faults: this.#faults, progress: "asking" });
-          if (isUpstreamFault(error)) this.#onOutcome(error.code);
-          reject(error);
-        };
-        // Thrown before anything is written, it ends the request and leaves the connection standing.
-        const onRequestStart = () => {
-          throw CONNECTED;
-        };
-        connection.client.dispatch(
-          { method: "GET", path: "/" },
-          { onRequestStart, onResponseError: (_controller, thrown) => done(thrown) },
-        );
-      };
-      // Where all permits are taken and all places in the queue, there is no lack of connections.
-      const permit = this.#governor.request(UNLIMITED, { grant: connect, turnOut: resolve });
-      if (permit === null) resolve();
-    });
+    return this.#requester.warm();
   }
 
   close(): Promise<void> {
-    this.#isClosed = true;
-    this.#closing ??= this.#closeNow();
-    return this.#closing;
-  }
-
-  async #closeNow(): Promise<void> {
-    const error = new GatewayError("draining", "The request was cut off: the gateway is shutting down");
-    for (const exchange of [...this.#exchanges]) exchange.fail(error);
-    await this.#connections.destroy();
+    return this.#requester.close();
   }
 
   #noteWithheld({ method, path }: ForwardRequest, reason: string): string {
     const where = path.split("?")[0]?.slice(0, 200);
-    return this.#faults.note("Answer of the upstream was withheld", { cause: reason, method, path: where });
-  }
-
-  #begin(wanted: WantedExchange): Exchange {
-    const { method, path, body, receiver, headers, timeoutMs = this.#timeoutMs } = wanted;
-    if (this.#isClosed) {
-      throw new GatewayError(
-        "draining",
-        "Nothing can be asked of the upstream: the gateway is shutting down",
-      );
-    }
-    const exchange: Exchange = new Exchange({
-      request: {
-        method,
-        path: `${this.#prefix}${path}`,
-        headers: [...headers],
-        body,
-      },
-      receiver,
-      governor: this.#governor,
-      wanted: wanted.wanted,
-      patienceMs: wanted.patienceMs,
-      connections: this.#connections,
-      clock: this.#clock,
-      timeoutMs,
-      headersMs: wanted.headersMs ?? timeoutMs,
-      firstPieceMs: wanted.firstPieceMs ?? timeoutMs,
-      faults: this.#faults,
-      onRead: this.#onRead,
-      onReleased: () => this.#exchanges.delete(exchange),
-      onOutcome: wanted.onOutcome ?? this.#onOutcome,
-    });
-    this.#exchanges.add(exchange);
-    return exchange;
+    const { faults } = this.#requester;
+    return faults.note("Answer of the upstream was withheld", { cause: reason, method, path: where });
   }
 }
-
-interface WantedExchange extends Attempt {
-  readonly method: ForwardMethod;
-  /** From the slash after the prefix on. */
-  readonly path: string;
-  readonly body: string | Readable | null;
-  /** Names and values in a row. */
-  readonly headers: readonly string[];
-  readonly receiver: ExchangeReceiver;
-  readonly wanted: Wanted;
-  readonly patienceMs: number;
-}
-
-/** What warm() ends its request with. */
-const CONNECTED: Error = new GatewayError("session_closed", "Connected, which was all that was wanted");

@@ -8,8 +8,8 @@
  * Anything else may have been carried out before its answer was lost, and is not sent twice.
  */
 import type { GatewayError } from "../../errors.ts";
-import type { Attempt } from "../http-upstream.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "../transport/forward.ts";
+import type { Attempt } from "../transport/requester.ts";
 import { FailoverAttempts } from "./failover-attempts.ts";
 import type { Region } from "./region.ts";
 import { mayMove, type RegionSet } from "./region-set.ts";
