@@ -37,6 +37,9 @@ import { Calls } from "./telephony/calls.ts";
 import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
 import { defaultVoice } from "./upstream/default-voice.ts";
+import type { ServiceConfig } from "./upstream/services/service-config.ts";
+import { createServiceUpstream } from "./upstream/services/services.ts";
+import { UpstreamRouter } from "./upstream/upstream-router.ts";
 import { VERSION } from "./version.ts";
 
 /** How the gateway names itself in `hello`, and in /healthz of the operations port. */
@@ -47,6 +50,8 @@ export interface GatewayOptions {
   /** Base URL of the speech service, resolved from the settings; several in order of preference. */
   readonly upstreamBaseUrl: string | readonly string[];
   readonly upstreamKey: string;
+  /** Other speech services beside it; default: none. */
+  readonly services?: readonly ServiceConfig[];
   /** Clients may ask the upstream to fail, by `x-voicewire-fault`: for the embedded service. Default false. */
   readonly passesFaults?: boolean;
   /** The embedded speech service, where that is the upstream. */
@@ -160,18 +165,23 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     between: () => pacer.catchUp(),
   });
   const blocks = new BlockPool();
-  const upstream = createUpstream({
-    baseUrl: options.upstreamBaseUrl,
-    key: options.upstreamKey,
-    maxConnections: config.upstreamConnections,
+  const asking = {
     maxQueued: config.upstreamQueue,
     timeoutMs: config.upstreamTimeoutMs,
     patienceMs: config.upstreamPatienceMs,
-    failoverMs: config.upstreamFailoverMs,
     onRead: () => pacer.catchUp(),
     log,
     clock,
+  };
+  const first = createUpstream({
+    ...asking,
+    baseUrl: options.upstreamBaseUrl,
+    key: options.upstreamKey,
+    maxConnections: config.upstreamConnections,
+    failoverMs: config.upstreamFailoverMs,
   });
+  const services = (options.services ?? []).map((service) => createServiceUpstream(service, asking));
+  const upstream = services.length === 0 ? first : new UpstreamRouter(first, services);
   begun.add(() => upstream.close());
   const phrases =
     config.phraseCacheMb > 0
@@ -216,8 +226,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       ? null
       : {
           total: config.upstreamTotal,
-          stats: () => upstream.stats(),
-          limitOpen: (max) => upstream.limitOpen(max),
+          stats: () => first.stats(),
+          limitOpen: (max) => first.limitOpen(max),
         },
   );
   const calls = new Calls({

@@ -24,6 +24,13 @@ export const UPSTREAM = [
     about: "API key sent upstream as xi-api-key; ELEVENLABS_API_KEY is read too",
   },
   {
+    key: "upstreams",
+    kind: "string",
+    default: "",
+    about:
+      "JSON file that lists other speech services, whose voices are NAME:ID (docs/upstreams.md); without it there are none",
+  },
+  {
     key: "upstreamConnections",
     kind: "integer",
     default: 1024,

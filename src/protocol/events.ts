@@ -308,6 +308,7 @@ export const EVENTS = {
     utterance_id: utterance_id.exactOptional(),
     start: start.exactOptional(),
     cause: errorShape.exactOptional(),
+    fields: list(z.string()).exactOptional().describe("settings_ignored: fields of the command"),
     expires_in_ms: z.number().exactOptional().describe("token_expiring: until the connection ends"),
   }),
   refreshed: event("refreshed", "Answer to `refresh`: the connection goes on with the new token", {

@@ -10,10 +10,13 @@ export interface TimingOptions {
   readonly text: string;
   /** How fast the voice has spoken so far, if that is known. */
   readonly speakingRate?: SpeakingRate | null;
+  /** Times count from the start of the response at the rate of its audio: they are not repaired. Default false. */
+  readonly isSteady?: boolean;
 }
 
 /** The timing of one upstream response. */
-export function timingOf({ text, speakingRate = null }: TimingOptions): SegmentTiming {
-  const times = new RepairedTimes(new StrictTimes());
+export function timingOf({ text, speakingRate = null, isSteady = false }: TimingOptions): SegmentTiming {
+  const strict = new StrictTimes();
+  const times = isSteady ? strict : new RepairedTimes(strict);
   return new SegmentTiming({ text, times, estimator: new AudioEstimator(speakingRate) });
 }

@@ -17,6 +17,7 @@ import { type Attempt, Requester, type RequesterOptions, type UpstreamStats } fr
 import { SpeechStream } from "./transport/speech-stream.ts";
 import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
 import { checkedKey } from "./vendors/base-url.ts";
+import { VendorDialect } from "./vendors/vendor-dialect.ts";
 
 export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"> {
   readonly key: string;
@@ -49,7 +50,7 @@ export class HttpUpstream {
 
   /** As UpstreamClient.open. */
   open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
-    const stream = new SpeechStream({ request, handlers, key: this.#key });
+    const stream = new SpeechStream(new VendorDialect(request, this.#key), handlers);
     try {
       const { path, body } = wireRequest(request);
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;

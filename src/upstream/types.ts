@@ -67,6 +67,10 @@ export interface SynthesisHead {
   /** The upstream's concurrency headers, where it sends them. */
   readonly currentConcurrentRequests?: number;
   readonly maximumConcurrentRequests?: number;
+  /** Fields of the request that this service can't do, as the client names them. */
+  readonly ignored?: readonly string[];
+  /** Times count from the start of the response, at the rate of its audio: none need to be repaired. */
+  readonly timesFrom?: "response";
 }
 
 export interface SynthesisChunk {
@@ -86,8 +90,11 @@ export interface SynthesisChunk {
  * and must not block.
  */
 export interface SynthesisHandlers {
-  /** The request left for a connected socket (for the latency waterfall). Again where it was asked for again. */
-  requestSent?(): void;
+  /**
+   * The request left for a connected socket (for the latency waterfall). Again where it was asked for again. `firstAudioMs`:
+   * so long may this service need for its first audio; not given where nothing is known of that.
+   */
+  requestSent?(firstAudioMs?: number): void;
   /** It was turned away for too many requests and waits for its turn again; `requestSent` follows once more. */
   requestTurnedAway?(): void;
   head(head: SynthesisHead): void;

@@ -101,8 +101,15 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
     "upstream/parse/record.ts",
   ],
   "upstream-refusal": ["upstream/vendors/refusal.ts"],
+  "upstream-services": [
+    "upstream/services/audio-converter.ts",
+    "upstream/services/json-values.ts",
+    "upstream/services/service-dialect.ts",
+  ],
   "upstream-url": ["upstream/vendors/base-url.ts"],
   "upstream-voices": ["upstream/default-voice.ts"],
+  "upstream-wav": ["audio/containers/wav-stripper.ts"],
+  "upstreams-file": ["upstream/services/upstreams-file.ts"],
   // The built-in service, and text.
   "caption-files": ["protocol/captions.ts"],
   "service-forms": ["service/http/form.ts", "service/media/upload.ts"],

@@ -207,6 +207,7 @@ describe("warningInPlainWords()", () => {
       "speech_recovered",
       "half_character",
       "unbalanced_markup",
+      "settings_ignored",
     ];
     for (const code of codes) {
       const plain = warningInPlainWords({ code, message: "RAW" });

@@ -58,10 +58,15 @@ export async function createStreamEncoder(
       `Cannot encode: the format is "${formatName}", expected an output format of the service`,
     );
   }
+  return format.codec === "mp3" ? mp3Encoder(format, contentTypeOf(format)) : openEncoder(format, options);
+}
+
+/** The same at once, for all but MP3, whose encoder has to be compiled first. Throws "encoder_failed", TypeError for MP3. */
+export function openEncoder(format: UpstreamFormat, options: StreamEncoderOptions = {}): StreamEncoder {
   const contentType = contentTypeOf(format);
   switch (format.codec) {
     case "mp3":
-      return mp3Encoder(format, contentType);
+      throw new TypeError("Cannot open an MP3 encoder at once: see createStreamEncoder");
     case "opus":
       return opusEncoder(format, contentType, options);
     case "wav":

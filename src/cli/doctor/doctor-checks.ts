@@ -29,6 +29,7 @@ import type { ResolvedSettings } from "../settings.ts";
 import { type CheckResult, resultWith } from "./check-result.ts";
 import { checkCluster } from "./cluster-check.ts";
 import { checkKeyFile } from "./key-file-check.ts";
+import { checkUpstreams } from "./upstreams-check.ts";
 
 export type { CheckResult } from "./check-result.ts";
 
@@ -71,6 +72,11 @@ export const CHECKS: readonly Check[] = [
     fix: "see docs/cluster.md; serve without --cluster needs no nats-server",
   },
   { name: "upstream", run: checkUpstream },
+  {
+    name: "upstreams",
+    run: ({ io, config }) => checkUpstreams(io, config),
+    fix: "correct the file; until then serve does not start (docs/upstreams.md)",
+  },
 ];
 
 async function checkNode({ io }: CheckContext): Promise<CheckResult> {

@@ -38,6 +38,7 @@ const FLAGS: readonly Flag[] = [
     "upstreamUrl",
     "upstreamRegion",
     "upstreamKey",
+    "upstreams",
   ]),
 ];
 
@@ -47,7 +48,7 @@ export const doctor: CommandModule = {
     usage: ["doctor [FLAGS]"],
     about:
       "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the certificate, the settings, " +
-      "the keys and who may come in, the cluster, the upstream, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
+      "the keys and who may come in, the cluster, the upstream and the other services, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
     flags: FLAGS,
     examples: [
       { line: "voicewire doctor", about: "with the settings of the environment" },

@@ -9,6 +9,7 @@ import type { Io } from "../io.ts";
 import { createFileLog } from "../log.ts";
 import { openCluster } from "./cluster.ts";
 import { listenFailure, portAdvice } from "./port-check.ts";
+import { readServices, servicesLabel } from "./services.ts";
 import { chooseUpstream, openUpstream } from "./upstream.ts";
 
 export interface StartOptions {
@@ -44,6 +45,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
   checkBinding(config);
   chooseUpstream(config);
   checkFiles(config);
+  const services = readServices(config, env);
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../../gateway.ts");
@@ -59,6 +61,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     upstreamKey: upstream.key,
     passesFaults: upstream.service !== undefined,
     service: upstream.service,
+    services,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
     cluster,
@@ -76,7 +79,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     opsUrl: gateway.opsUrl,
     certificate: gateway.certificate(),
     nodeName: cluster?.nodeName ?? null,
-    label: upstream.label,
+    label: upstream.label + servicesLabel(services),
     drain: async () => {
       await gateway.drain();
       await close();

@@ -164,6 +164,10 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
   ),
   nobody_listens: say("Nobody listens to this session yet.", "What is said waits until somebody does."),
   speech_recovered: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
+  settings_ignored: say(
+    "This voice has nothing for some of its settings.",
+    "It speaks without them: another voice may have them.",
+  ),
   half_character: say("The text had half a character, which is left out.", "Write that character again."),
   unbalanced_markup: say(
     "The text has a tag or a bracket without its other half.",

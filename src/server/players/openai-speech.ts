@@ -14,6 +14,7 @@ import {
   parseOpenAiSpeech,
   type SpeechFormat,
 } from "../../protocol/openai.ts";
+import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
@@ -72,7 +73,7 @@ function askedOf(
 ): Omit<AskedSpeech, "charged"> {
   const { input, speed, format, isSse } = request;
   const { upstream: outputFormat, contentType } = FORMATS[format];
-  const modelId = modelFor(caller, request.modelId || defaultModel);
+  const modelId = modelFor(caller, request.modelId || defaultModelFor(voiceId, defaultModel));
   const mustStay = (now: Caller): void => {
     now.must("speak");
     mustHaveSpeech(now, { voiceIds: [voiceId], modelId, outputFormat });

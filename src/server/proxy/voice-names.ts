@@ -7,6 +7,7 @@ import {
   parseVoiceList,
   voiceOf,
 } from "../../protocol/openai.ts";
+import { splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 
 export interface VoiceNamesOptions {
   readonly clock: Clock;
@@ -18,7 +19,7 @@ export interface VoiceNamesOptions {
 
 /** How long the upstream's voice list is believed. */
 const VOICES_MS = 60_000;
-/** What the upstream's own ids look like: such a name needs no list. */
+/** What the upstream's own ids look like: such a name needs no list, nor does a voice of another upstream. */
 const VOICE_ID = /^[A-Za-z0-9]{20}$/;
 
 /** What a voice name means, from a list that is asked for at most once a minute. */
@@ -37,7 +38,7 @@ export class VoiceNames {
     const { voices = {} } = this.#options;
     const configured = Object.hasOwn(voices, voice.name) ? voices[voice.name] : undefined;
     if (configured !== undefined) return configured;
-    if (VOICE_ID.test(voice.name)) return voice.name;
+    if (VOICE_ID.test(voice.name) || splitUpstreamVoice(voice.name) !== null) return voice.name;
     const found = voiceOf(voice.name, await this.#voices());
     if (found !== undefined) return found;
     throw new GatewayError(

@@ -23,6 +23,7 @@ import {
   type SocketKind,
   type SocketSettings,
 } from "../../protocol/elevenlabs/socket-settings.ts";
+import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import { DialogueSocket } from "../../vendor-sockets/dialogue-socket.ts";
 import type { SocketDeps, SocketPort, SocketTuning, SpeakingSocket } from "../../vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
@@ -200,10 +201,12 @@ function askedOf(
 ): Pick<VendorRequest, "settings" | "voiceId"> | null {
   const query = new URLSearchParams(req.getQuery() ?? "");
   try {
-    return {
-      settings: parseSocketSettings(query, kind, (name) => STREAM_FORMATS.some((format) => format === name)),
-      voiceId: kind === "speech" ? pathPart(req) : "",
-    };
+    const settings = parseSocketSettings(query, kind, (name) =>
+      STREAM_FORMATS.some((format) => format === name),
+    );
+    const voiceId = kind === "speech" ? pathPart(req) : "";
+    const modelId = query.has("model_id") ? settings.modelId : defaultModelFor(voiceId, settings.modelId);
+    return { settings: { ...settings, modelId }, voiceId };
   } catch (thrown) {
     return refuse(res, handshakeRefusal(toGatewayError(thrown)));
   }

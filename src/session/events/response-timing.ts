@@ -90,7 +90,11 @@ export class ResponseTiming {
     // client adds later.
     this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
     this.#soundMeter = new SoundMeter(attempt.sourceFormat);
-    this.#timing = timingOf({ text: segment.text, speakingRate: carryOver.rateOf(utterance.voiceIds) });
+    this.#timing = timingOf({
+      text: segment.text,
+      speakingRate: carryOver.rateOf(utterance.voiceIds),
+      isSteady: attempt.hasSteadyTimes ?? false,
+    });
     const joints = utterance.joints.map((at) => at - segment.start);
     this.#words = new WordTracker(wordsOf(segment.text, { joints, hasDirections: utterance.isExpressive }));
     this.#clientTimes = new ClientTimes(utterance.spoken, segment.start);

@@ -91,6 +91,25 @@ export function writeRecovered(
   }));
 }
 
+/** Its upstream can't do what these fields ask for: it is spoken without. */
+export function writeIgnored(
+  writer: EventWriter,
+  {
+    utterance,
+    fields,
+    atTicks,
+  }: { readonly utterance: Utterance; readonly fields: readonly string[]; readonly atTicks: number },
+): void {
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
+    type: "warning",
+    ...base,
+    code: "settings_ignored",
+    message: `The voice's upstream has nothing for ${fields.join(", ")}: it speaks without`,
+    utterance_id: utterance.id,
+    fields: [...fields],
+  }));
+}
+
 export interface Finish {
   readonly utterance: Utterance;
   readonly outcome: UtteranceDoneEvent["outcome"];

@@ -9,7 +9,7 @@
 
 import type { GatewayError } from "../../errors.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import { writeError, writeFinished, writeStarted } from "../events/utterance-events.ts";
+import { writeError, writeFinished, writeIgnored, writeStarted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { Marks } from "../marks.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
@@ -51,6 +51,8 @@ export class PlaybackQueue {
   readonly #interrupted: InterruptedUtterances;
   #utterances: Utterance[] = [];
   #lastPlayed: Utterance | null = null;
+  /** Whose listeners know that some of its settings do nothing. */
+  readonly #warned = new WeakSet<Utterance>();
 
   constructor(options: PlaybackQueueOptions) {
     this.#options = options;
@@ -75,6 +77,7 @@ export class PlaybackQueue {
         const waiting = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.namesVoice);
         if (waiting !== undefined) this.#fail(waiting, error);
       },
+      onIgnored: (utterance, fields) => this.#noteIgnored(utterance, fields),
     });
     this.renderer = new Renderer({
       ...options,
@@ -316,6 +319,13 @@ export class PlaybackQueue {
     if (!this.requests.hasRoom || !this.#options.isListened()) return null;
     const next = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.isExhausted);
     return next !== undefined && !next.hasSegment && !next.input.isEnded ? next : null;
+  }
+
+  /** Once, however many segments it has. */
+  #noteIgnored(utterance: Utterance, fields: readonly string[]): void {
+    if (this.#warned.has(utterance)) return;
+    this.#warned.add(utterance);
+    writeIgnored(this.#options.writer, { utterance, fields, atTicks: this.writeTicks });
   }
 
   #fail(utterance: Utterance, error: GatewayError): void {

@@ -10,6 +10,7 @@
 import type { GatewayError } from "../../errors.ts";
 import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "../../protocol/commands.ts";
 import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
+import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
@@ -171,7 +172,9 @@ export class Utterance {
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
-    this.isExpressive = isDialogue || isExpressiveModel(own.model_id ?? options.defaultModel ?? "");
+    const voiceId = template.kind === "dialogue" ? undefined : template.options.voice_id;
+    const modelId = own.model_id ?? defaultModelFor(voiceId, options.defaultModel ?? "");
+    this.isExpressive = isDialogue || isExpressiveModel(modelId);
     this.input = input(
       new SpokenText(
         isDialogue

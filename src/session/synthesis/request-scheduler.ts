@@ -5,6 +5,7 @@
  */
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
+import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
@@ -56,6 +57,8 @@ export interface RequestSchedulerOptions {
   /** An upstream has something new, or may be asked again. */
   readonly onProgress: () => void;
   readonly onNoVoice: (error: GatewayError) => void;
+  /** The utterance's upstream can't do what these fields of it ask for. */
+  readonly onIgnored: (utterance: Utterance, fields: readonly string[]) => void;
 }
 
 export class RequestScheduler {
@@ -247,11 +250,12 @@ export class RequestScheduler {
       utterance.chooseSourceFormat(chooseSourceFormat(output.needs(), deps.tuning.opusBitrateKbps));
     }
     utterance.useVoice(this.#defaultVoice ?? "");
+    const voiceId = utterance.voiceIds[0] ?? "";
     const choice = {
       outputFormat: utterance.sourceFormat,
       wantsTiming: output.wantsTiming || utterance.isTimed,
-      voiceId: utterance.voiceIds[0] ?? "",
-      modelId: deps.tuning.model,
+      voiceId,
+      modelId: defaultModelFor(voiceId, deps.tuning.model),
       subject: utterance.subject,
     };
     const around = {
@@ -274,6 +278,7 @@ export class RequestScheduler {
       firstAudioMs: deps.tuning.firstAudioMs,
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onBilled: (characters) => utterance.noteBilled(characters),
+      onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
       onProgress: this.#options.onProgress,
     });
   }

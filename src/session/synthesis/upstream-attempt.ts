@@ -40,6 +40,8 @@ export interface Attempt {
   readonly wantsTiming: boolean;
   /** The best that its timing can be called. */
   readonly timing: Timing;
+  /** Its times need no repair, once anything has come; default false. */
+  readonly hasSteadyTimes?: boolean;
   /** Where reading can wait. */
   hold?(): void;
   readOn?(): void;
@@ -55,7 +57,10 @@ export interface UpstreamAttemptOptions {
   readonly segment: TimedSegment;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Longest wait for audio once the request has left, ms, twice as long with each further try; 0: no limit. */
+  /**
+   * Longest wait for audio once the request has left, ms, twice as long with each further try; 0: no limit. Longer where the
+   * upstream says so.
+   */
   readonly firstAudioMs: number;
   /**
    * Where audio waits: for one who is done with what `take` returned at its next call. Default: what comes is kept as it is,
@@ -64,6 +69,8 @@ export interface UpstreamAttemptOptions {
   readonly blocks?: BlockPool;
   /** The upstream has said what a try costs, characters; also of one whose audio is not spoken. */
   readonly onBilled?: (characters: number) => void;
+  /** The upstream can't do what these fields of the request ask for. */
+  readonly onIgnored?: (fields: readonly string[]) => void;
   /** Something new can be taken, or the attempt ended or failed. */
   readonly onProgress: () => void;
 }
@@ -80,12 +87,15 @@ export class UpstreamAttempt implements Attempt {
   #retryTimer: Timer | null = null;
   #lateTimer: Timer | null = null;
   #tries = 0;
+  /** What the upstream says that it may need for its first audio. */
+  #serviceMs = 0;
   #isTaken = false;
   readonly #chunks: WaitingChunks;
   #isHeld = false;
   #isEnded = false;
   #error: GatewayError | null = null;
   requestId: string | null = null;
+  hasSteadyTimes = false;
 
   constructor(options: UpstreamAttemptOptions) {
     this.#options = options;
@@ -159,8 +169,9 @@ export class UpstreamAttempt implements Attempt {
     times.sentMs = clock.nowMs();
     counters.upstreamRequests += 1;
     this.#synthesis = this.#options.upstream.open(this.#request, {
-      requestSent: () => {
+      requestSent: (firstAudioMs) => {
         times.sentMs = clock.nowMs();
+        this.#serviceMs = firstAudioMs ?? 0;
         this.#awaitAudio();
       },
       requestTurnedAway: () => this.#stopWaiting(),
@@ -177,7 +188,7 @@ export class UpstreamAttempt implements Attempt {
     this.#stopWaiting();
     const { clock, firstAudioMs } = this.#options;
     if (firstAudioMs === 0 || this.segment.times.firstByteMs > 0) return;
-    const waitMs = firstAudioMs * 2 ** (this.#tries - 1);
+    const waitMs = Math.max(firstAudioMs, this.#serviceMs) * 2 ** (this.#tries - 1);
     this.#lateTimer = clock.at(clock.nowMs() + waitMs, () => this.#onLate(waitMs));
   }
 
@@ -203,7 +214,9 @@ export class UpstreamAttempt implements Attempt {
   #onHead(head: SynthesisHead): void {
     this.segment.times.headersMs = this.#options.clock.nowMs();
     this.requestId = head.requestId ?? null;
+    this.hasSteadyTimes = head.timesFrom === "response";
     if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
+    if (head.ignored !== undefined) this.#options.onIgnored?.(head.ignored);
   }
 
   #onChunk(chunk: SynthesisChunk): void {

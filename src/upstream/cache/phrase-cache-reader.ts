@@ -115,8 +115,8 @@ export class PhraseReader implements Synthesis {
   }
 
   /** The request for the phrase left for the upstream. */
-  sent(): void {
-    if (!this.#isOver) this.#handlers.requestSent?.();
+  sent(firstAudioMs?: number): void {
+    if (!this.#isOver) this.#handlers.requestSent?.(firstAudioMs);
   }
 
   /** It was turned away and waits for its turn again. */

@@ -57,6 +57,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   #isHeld = false;
   /** When the request left; null before, and while it is turned away. */
   #sentMs: number | null = null;
+  /** What the upstream said of its first audio then. */
+  #firstAudioMs: number | undefined;
   /** A reader gave up waiting for its first audio: who asks again is not to wait for the same. */
   isDoubted = false;
   /** null before the upstream has answered. */
@@ -94,7 +96,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.#readers.add(reader);
     this.#steer();
     // So that it, too, knows how long the first audio takes.
-    if (this.#sentMs !== null && this.length === 0) queueMicrotask(() => reader.sent());
+    if (this.#sentMs !== null && this.length === 0) queueMicrotask(() => reader.sent(this.#firstAudioMs));
     reader.schedule();
     return reader;
   }
@@ -116,9 +118,10 @@ export class Recording implements SynthesisHandlers, PhraseSource {
 
   // ---- SynthesisHandlers: the upstream's side --------------------------------------------------------------------
 
-  requestSent(): void {
+  requestSent(firstAudioMs?: number): void {
     this.#sentMs = this.#options.clock.nowMs();
-    for (const reader of [...this.#readers]) reader.sent();
+    this.#firstAudioMs = firstAudioMs;
+    for (const reader of [...this.#readers]) reader.sent(firstAudioMs);
   }
 
   requestTurnedAway(): void {
@@ -176,9 +179,14 @@ export class Recording implements SynthesisHandlers, PhraseSource {
       this.#isBilled = head !== null;
       return head;
     }
-    const { requestId } = head;
+    const { requestId, ignored, timesFrom } = head;
     const isKnown = this.#options.clock.nowMs() - this.#answeredMs < REQUEST_ID_LIFE_MS;
-    return { characterCost: 0, ...(requestId === undefined || !isKnown ? {} : { requestId }) };
+    return {
+      characterCost: 0,
+      ...(requestId === undefined || !isKnown ? {} : { requestId }),
+      ...(ignored === undefined ? {} : { ignored }),
+      ...(timesFrom === undefined ? {} : { timesFrom }),
+    };
   }
 
   takeChunk(index: number): SynthesisChunk | undefined {
@@ -212,7 +220,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   /** Its first audio was waited for so long that who leaves has given it up. */
   get #isLate(): boolean {
     if (this.#sentMs === null || this.length > 0) return false;
-    return this.#options.clock.nowMs() >= this.#sentMs + DOUBT_MS;
+    const doubtMs = Math.max(DOUBT_MS, this.#firstAudioMs ?? 0);
+    return this.#options.clock.nowMs() >= this.#sentMs + doubtMs;
   }
 
   #handToLoneReader(chunk: SynthesisChunk): boolean {

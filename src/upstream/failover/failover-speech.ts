@@ -62,9 +62,9 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
 
   // ---- SynthesisHandlers: the region's side; one that was given up says nothing any more ---------------------------
 
-  requestSent(): void {
+  requestSent(firstAudioMs?: number): void {
     this.#attempts.noteSent();
-    this.#handlers.requestSent?.();
+    this.#handlers.requestSent?.(firstAudioMs);
   }
 
   requestTurnedAway(): void {

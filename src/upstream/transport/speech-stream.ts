@@ -1,27 +1,45 @@
-/** One synthesis: the answer to its request as chunks of audio and timing, or as the error that it is. */
-import { sampledFormatOf } from "../../audio/analysis/silence.ts";
-import { isWavHeader } from "../../audio/containers/wav.ts";
-import { GatewayError } from "../../errors.ts";
-import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";
-import { NdjsonParser } from "../parse/ndjson.ts";
-import type {
-  Synthesis,
-  SynthesisChunk,
-  SynthesisHandlers,
-  SynthesisHead,
-  SynthesisRequest,
-} from "../types.ts";
-import { refusalError } from "../vendors/refusal.ts";
+/**
+ * One synthesis: the answer to its request as chunks of audio and timing, or as the error that it is. How the answer is read
+ * is its dialect's business: each service has its own.
+ */
+import type { GatewayError } from "../../errors.ts";
+import type { ResponseHeaders } from "../headers.ts";
+import type { Synthesis, SynthesisChunk, SynthesisHandlers, SynthesisHead } from "../types.ts";
 import type { Exchange, ExchangeReceiver } from "./exchange.ts";
 
 /** As much of an error body as is read. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
+/** What a service answers to one request. */
+export interface Dialect {
+  /** Longest wait for the first audio that this service needs, ms; default: whatever the caller has. */
+  readonly firstAudioMs?: number | undefined;
+  /** The head of a 200. Throws upstream_protocol where it is plainly not what was asked for. */
+  head(headers: ResponseHeaders): SynthesisHead;
+  /** Reads its body. `onChunk` may be called from within `push` and `end`. */
+  body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader;
+  /** `body`: as much of it as was read. */
+  refusal(refused: {
+    readonly status: number;
+    readonly headers: ResponseHeaders;
+    readonly body: Buffer;
+  }): GatewayError;
+  /** The synthesis is over, however it ended. Idempotent. */
+  close?(): void;
+}
+
+/** Both throw what is wrong with the answer. */
+export interface BodyReader {
+  /** The piece is the reader's own. */
+  push(piece: Buffer): void;
+  /** The body ended cleanly. */
+  end(): void;
+}
+
 /** What the body is being read as; before the head, nothing. */
 type Reading =
   | { readonly kind: "nothing" }
-  | { readonly kind: "audio" }
-  | { readonly kind: "records"; readonly parser: NdjsonParser }
+  | { readonly kind: "body"; readonly reader: BodyReader }
   | {
       readonly kind: "refusal";
       readonly status: number;
@@ -30,29 +48,23 @@ type Reading =
       bytes: number;
     };
 
-export interface SpeechStreamOptions {
-  readonly request: SynthesisRequest;
-  readonly handlers: SynthesisHandlers;
-  /** The key, for nothing but keeping it out of messages. */
-  readonly key: string;
-}
-
 export class SpeechStream implements Synthesis, ExchangeReceiver {
-  readonly #options: SpeechStreamOptions;
+  readonly #dialect: Dialect;
   readonly #handlers: SynthesisHandlers;
   #exchange: Exchange | null = null;
   #isAborted = false;
-  #hasAudio = false;
+  #isPaused = false;
   #reading: Reading = { kind: "nothing" };
 
-  constructor(options: SpeechStreamOptions) {
-    this.#options = options;
-    this.#handlers = options.handlers;
+  constructor(dialect: Dialect, handlers: SynthesisHandlers) {
+    this.#dialect = dialect;
+    this.#handlers = handlers;
   }
 
-  /** Once, right after both were made: each needs the other. */
+  /** Once, after both were made: each needs the other. */
   attach(exchange: Exchange): void {
     this.#exchange = exchange;
+    if (this.#isPaused) exchange.pause();
   }
 
   /** The status that the answer was refused with; null where it was not. */
@@ -60,23 +72,30 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     return this.#reading.kind === "refusal" ? this.#reading.status : null;
   }
 
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
   // ---- Synthesis -------------------------------------------------------------------------------------------------
 
   pause(): void {
+    this.#isPaused = true;
     this.#exchange?.pause();
   }
   resume(): void {
+    this.#isPaused = false;
     this.#exchange?.resume();
   }
   abort(): void {
     this.#isAborted = true;
     this.#exchange?.abort();
+    this.#dialect.close?.();
   }
 
   // ---- ExchangeReceiver ------------------------------------------------------------------------------------------
 
   sent(): void {
-    this.#handlers.requestSent?.();
+    this.#handlers.requestSent?.(this.#dialect.firstAudioMs);
   }
 
   turnedAway(): void {
@@ -88,22 +107,20 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
       this.#reading = { kind: "refusal", status, headers, pieces: [], bytes: 0 };
       return;
     }
-    const { request } = this.#options;
-    checkContent(headers, request.wantsTiming);
-    this.#reading = request.wantsTiming
-      ? { kind: "records", parser: new NdjsonParser({ onRecord: (record) => this.#onChunk(record) }) }
-      : { kind: "audio" };
-    this.#handlers.head(readHead(headers));
+    const head = this.#dialect.head(headers);
+    // A receiver may give up between two chunks of one piece.
+    const reader = this.#dialect.body(headers, (chunk) => {
+      if (!this.#isAborted) this.#handlers.chunk(chunk);
+    });
+    this.#reading = { kind: "body", reader };
+    this.#handlers.head(head);
   }
 
   data(piece: Buffer): void {
     const reading = this.#reading;
     switch (reading.kind) {
-      case "audio":
-        this.#onChunk({ audio: piece, alignment: null, normalizedAlignment: null, voiceSegments: [] });
-        return;
-      case "records":
-        reading.parser.push(piece);
+      case "body":
+        reading.reader.push(piece);
         return;
       case "refusal":
         reading.pieces.push(piece);
@@ -119,72 +136,25 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   end(): void {
     const reading = this.#reading;
     if (reading.kind === "refusal") throw this.#refusal(reading);
-    if (reading.kind === "records") reading.parser.flush();
-    // The last record came in flush, and its receiver may have given up on it.
+    if (reading.kind === "body") reading.reader.end();
+    this.#dialect.close?.();
+    // The last chunk came at the end, and its receiver may have given up on it.
     if (!this.#isAborted) this.#handlers.end();
   }
 
   error(error: GatewayError): void {
+    this.#dialect.close?.();
     if (this.#isAborted) return;
     const reading = this.#reading;
     // Whatever cut the error body short, the status had said what is wrong.
     this.#handlers.error(reading.kind === "refusal" ? this.#refusal(reading) : error);
   }
 
-  #onChunk(chunk: SynthesisChunk): void {
-    // A receiver may give up between two records of one piece.
-    if (this.#isAborted) return;
-    if (!this.#hasAudio && chunk.audio.length > 0) {
-      this.#hasAudio = true;
-      checkBeginning(chunk.audio, this.#options.request.outputFormat);
-    }
-    this.#handlers.chunk(chunk);
+  #refusal({ status, headers, pieces }: Extract<Reading, { kind: "refusal" }>): GatewayError {
+    return this.#dialect.refusal({
+      status,
+      headers,
+      body: Buffer.concat(pieces).subarray(0, MAX_REFUSAL_BYTES),
+    });
   }
-
-  #refusal(reading: Extract<Reading, { kind: "refusal" }>): GatewayError {
-    const { request, key } = this.#options;
-    const body = Buffer.concat(reading.pieces).subarray(0, MAX_REFUSAL_BYTES);
-    const { status, headers } = reading;
-    return refusalError({ status, headers, body, secrets: [key, ...textsOf(request)] });
-  }
-}
-
-function textsOf(request: SynthesisRequest): readonly string[] {
-  if (request.kind === "dialogue") return request.inputs.map(({ text }) => text);
-  return [request.text, request.previousText ?? "", request.nextText ?? ""];
-}
-
-/** Throws upstream_protocol where a 200 is plainly not what was asked for. */
-function checkContent(headers: ResponseHeaders, wantsTiming: boolean): void {
-  const type = headerOf(headers, "content-type") ?? "";
-  const encoding = headerOf(headers, "content-encoding") ?? "identity";
-  // Of the content type of the timed variant nothing is known, so its records speak for themselves.
-  if (!wantsTiming && !/^audio\//i.test(type)) {
-    throw unexpected(`content-type is ${JSON.stringify(type)}, expected audio/*`);
-  }
-  if (!/^identity$/i.test(encoding))
-    throw unexpected(`content-encoding is ${JSON.stringify(encoding)}, expected none`);
-}
-
-/** Throws upstream_protocol for samples behind a WAV header: they would begin with a crack, at whatever rate it says. */
-function checkBeginning(audio: Uint8Array, format: string): void {
-  if (sampledFormatOf(format) === null || !isWavHeader(audio)) return;
-  throw unexpected(`its ${format} begins with a WAV header, expected samples alone`);
-}
-
-function unexpected(what: string): GatewayError {
-  return new GatewayError("upstream_protocol", `The upstream's answer can't be used: ${what}`);
-}
-
-function readHead(headers: ResponseHeaders): SynthesisHead {
-  const requestId = headerOf(headers, "request-id");
-  const characterCost = countOf(headers, "character-cost");
-  const current = countOf(headers, "current-concurrent-requests");
-  const maximum = countOf(headers, "maximum-concurrent-requests");
-  return {
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(characterCost === undefined ? {} : { characterCost }),
-    ...(current === undefined ? {} : { currentConcurrentRequests: current }),
-    ...(maximum === undefined ? {} : { maximumConcurrentRequests: maximum }),
-  };
 }

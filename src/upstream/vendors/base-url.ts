@@ -1,8 +1,8 @@
 /** The settings that make up an upstream's address, checked before anything is asked of it. */
 import { GatewayError } from "../../errors.ts";
 
-/** Throws invalid_config where it is no plain http(s) URL; a path is kept as a prefix. */
-export function parseBaseUrl(baseUrl: string): URL {
+/** Throws invalid_config where it is no plain http(s) URL; a path is kept as a prefix. `setting`: what says it. */
+export function parseBaseUrl(baseUrl: string, setting = "upstream-url"): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
   if (
@@ -17,8 +17,8 @@ export function parseBaseUrl(baseUrl: string): URL {
   }
   throw new GatewayError(
     "invalid_config",
-    `Setting upstream-url can't be used: ${describeUrl(url)}, expected http(s)://host[:port][/prefix]`,
-    { field: "upstream-url" },
+    `Setting ${setting} can't be used: ${describeUrl(url)}, expected http(s)://host[:port][/prefix]`,
+    { field: fieldOf(setting) },
   );
 }
 
@@ -32,11 +32,16 @@ function describeUrl(url: URL | null): string {
 }
 
 /** Throws invalid_config where no header can carry it. */
-export function checkedKey(key: string): string {
+export function checkedKey(key: string, setting = "upstream-key"): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new GatewayError(
     "invalid_config",
-    "Setting upstream-key can't be used: it has blanks or characters that a header can't carry, expected visible ASCII",
-    { field: "upstream-key" },
+    `Setting ${setting} can't be used: it has blanks or characters that a header can't carry, expected visible ASCII`,
+    { field: fieldOf(setting) },
   );
+}
+
+/** `upstreams` of `upstreams, entry cartesia, url`. */
+function fieldOf(setting: string): string {
+  return setting.split(",")[0] ?? setting;
 }

@@ -80,7 +80,8 @@ export function refusalError(refusal: Refusal): GatewayError {
   );
 }
 
-function codeOf(status: number, codes: readonly string[]): ErrorCode {
+/** `codes`: what the vendor calls it. */
+export function codeOf(status: number, codes: readonly string[]): ErrorCode {
   const isOneOf = (list: readonly string[]) => codes.some((word) => list.includes(word));
   if (status < 400) return "upstream_protocol";
   if (status >= 500) return "upstream_failed";
@@ -141,7 +142,7 @@ function contextFieldIn(message: unknown): string | undefined {
 }
 
 /** What looks like code words, each once. */
-function codeWords(values: readonly unknown[]): string[] {
+export function codeWords(values: readonly unknown[]): string[] {
   const words = values.filter(
     (value): value is string => typeof value === "string" && /^[\w.+-]{1,64}$/.test(value),
   );
@@ -153,7 +154,8 @@ function safeText(value: unknown, secrets: readonly string[]): string | undefine
   return value.replace(/\p{Cc}/gu, " ").slice(0, MAX_ABOUT_CHARS);
 }
 
-function repeats(said: string, secrets: readonly string[]): boolean {
+/** Whether it says one of the secrets, or begins to. */
+export function repeats(said: string, secrets: readonly string[]): boolean {
   return secrets.some((secret) => {
     const start = secret.trim().slice(0, MAX_SECRET_CHARS);
     return start.length >= MIN_SECRET_CHARS && said.includes(start);

@@ -1,12 +1,39 @@
 /** What an upstream answers: a stranger, too, where its address is not the vendor's. */
+
+import { openEncoder } from "../../../src/audio/containers/encode.ts";
+import { UNKNOWN_DATA_BYTES, wavHeader } from "../../../src/audio/containers/wav.ts";
+import { WavStripper } from "../../../src/audio/containers/wav-stripper.ts";
+import { parseUpstreamFormat } from "../../../src/audio/formats.ts";
 import { AlignmentReader, timesOf } from "../../../src/timing/alignment-reader.ts";
 import { defaultVoice } from "../../../src/upstream/default-voice.ts";
 import { NdjsonParser } from "../../../src/upstream/parse/ndjson.ts";
 import { readPlainRecord, readRecord } from "../../../src/upstream/parse/record.ts";
+import { ServiceDialect } from "../../../src/upstream/services/service-dialect.ts";
+import { SERVICES } from "../../../src/upstream/services/services.ts";
+import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
 import { KeyFilter } from "../../../src/upstream/transport/key-filter.ts";
 import { parseBaseUrl } from "../../../src/upstream/vendors/base-url.ts";
 import { readRetryAfterMs, refusalError } from "../../../src/upstream/vendors/refusal.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
+
+/** Of every service: lines of each are tried with all of them. */
+const SERVICE_WORDS = [
+  ..."type chunk data timestamps word_timestamps words start end done error error_code status_code".split(
+    " ",
+  ),
+  ..."result audioContent timestampInfo wordAlignment wordStartTimeSeconds wordEndTimeSeconds".split(" "),
+  ..."audio timestamp time begin text speech.chunk speech.done speech.error speech_marks value".split(" "),
+  ..."start_time end_time word timestamps speech.audio.delta speech.audio.done".split(" "),
+  ..."quick brown twenty five data: event: RIFF WAVE null".split(" "),
+];
+const SERVICE_SEEDS = [
+  'event: chunk\ndata: {"type":"chunk","data":"AAAA","done":false}\n\ndata: {"type":"timestamps","word_timestamps":{"words":["The","quick"],"start":[0,0.1],"end":[0.1,0.3]}}\n\ndata: {"type":"done"}\n\n',
+  '{"result":{"audioContent":"AAAA","timestampInfo":{"wordAlignment":{"words":["The"],"wordStartTimeSeconds":[0],"wordEndTimeSeconds":[0.2]}}}}\n',
+  '{"type":"audio","audio":"AAAA"}\n{"type":"timestamp","timestamp":{"type":"word","text":"The","time":{"begin":0,"end":200}}}\n',
+  'event: speech.chunk\ndata: {"audio":"AAAA","speech_marks":[{"type":"word","start":0,"end":3,"start_time":0,"end_time":200,"value":"The"}]}\n\nevent: speech.done\ndata: {"audio_duration_ms":1}\n\n',
+  '{"audio":"AAAA","audio_format":"pcm","timestamps":[{"word":"The","start_time":0,"end_time":0.2}]}\n',
+  'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\ndata: {"type":"speech.audio.done"}\n\n',
+];
 
 const RECORD = {
   audio_base64: "AAAAAAAA",
@@ -161,6 +188,100 @@ const voices: Target = {
   },
 };
 
+/** A header for every piece of a body, and none: what is samples does not depend on how the body was cut. */
+const wavStripper: Target = {
+  words: ["RIFF", "WAVE", "fmt ", "data", "LIST", "\xff\xff\xff\xff", "\x10\x00\x00\x00\x01\x00\x01\x00"],
+  seeds: [
+    Buffer.concat([wavHeader({ sampleRate: 24_000, dataBytes: 4 }), Buffer.from("abcdLIST\x02\0\0\0xx")]),
+    Buffer.concat([wavHeader({ sampleRate: 8000, dataBytes: UNKNOWN_DATA_BYTES }), Buffer.from("abcd")]),
+    "samples alone",
+  ],
+  run: (input) => requireSame("cut", strippedOf(whole(input)), strippedOf(cut(input))),
+};
+
+function strippedOf(pieces: Iterable<Buffer>): string {
+  let samples = "";
+  const stripper = new WavStripper({
+    plain: { codec: "pcm", sampleRate: 24_000, channels: 1 },
+    onSamples: (bytes, { codec, sampleRate, channels }) => {
+      const sampled = `${codec} ${sampleRate} ${channels} `;
+      for (const byte of bytes) samples += `${sampled}${byte};`;
+    },
+  });
+  const outcome = outcomeOf(() => {
+    for (const piece of pieces) stripper.push(Buffer.from(piece));
+    stripper.finish();
+  });
+  return JSON.stringify([samples, outcome]);
+}
+
+const SPOKEN = "The quick brown fox, and 25 dogs.";
+const SERVICE_NAMES = Object.keys(SERVICES);
+
+/** The first byte says which service, the rest is its answer. What is refused has none of the text in its message. */
+const services: Target = {
+  words: SERVICE_WORDS,
+  seeds: SERVICE_NAMES.flatMap((_, index) => SERVICE_SEEDS.map((seed) => String.fromCharCode(index) + seed)),
+  run: (input) => {
+    const name = SERVICE_NAMES[(input[0] ?? 0) % SERVICE_NAMES.length] ?? "";
+    const body = input.subarray(1);
+    requireSame(`${name} cut`, answerOf(name, whole(body)), answerOf(name, cut(body)));
+  },
+};
+
+function answerOf(name: string, pieces: Iterable<Buffer>): string {
+  const format = parseUpstreamFormat("pcm_24000");
+  const adapter = SERVICES[name]?.create({ name, key: "", model: "", sampleRate: 24_000 });
+  if (format === undefined || adapter === undefined) throw new Error("there is no such service");
+  const request = {
+    kind: "speech",
+    voiceId: "v",
+    text: SPOKEN,
+    outputFormat: format.name,
+    wantsTiming: true,
+  } as const;
+  const asked = adapter.request(request, { codec: "pcm", sampleRate: 24_000, channels: 1 });
+  const encoder = openEncoder(format);
+  const dialect = new ServiceDialect({
+    ...{ name, key: "", adapter, request, asked, blanked: SPOKEN, ignored: [], format, encoder },
+    onOddRate: () => undefined,
+  });
+  let [bytes, characters] = [0, ""];
+  const outcome = outcomeOf(() => {
+    const reader = dialect.body({ "content-type": "application/octet-stream" }, ({ audio, alignment }) => {
+      bytes += audio.length;
+      characters += alignment?.characters.join("") ?? "";
+    });
+    for (const piece of pieces) reader.push(Buffer.from(piece));
+    reader.end();
+  });
+  dialect.close();
+  const leads = [characters, characters.replace(/^ /, "")];
+  if (!leads.some((said) => SPOKEN.startsWith(said))) throw new Error("characters that are not the text's");
+  return JSON.stringify([outcome === "upstream_truncated" ? 0 : bytes, characters, outcome]);
+}
+
+const upstreamsFile: Target = {
+  words: [
+    "name",
+    "service",
+    "url",
+    "key-env",
+    "key-file",
+    "voices",
+    "max-open",
+    "sample-rate",
+    ...SERVICE_NAMES,
+  ],
+  seeds: [
+    '[{"name":"cartesia","key-env":"CARTESIA_API_KEY","model":"sonic-3","voices":["a*"],"max-open":3}]',
+    '[{"name":"local","service":"openai","url":"http://127.0.0.1:8880","sample-rate":24000}]',
+  ],
+  run: (input) => {
+    readUpstreamsFile(textOf(input), { env: () => "secret-key-value", file: () => "secret-key-value" });
+  },
+};
+
 export const UPSTREAM_TARGETS: Readonly<Record<string, Target>> = {
   "upstream-ndjson": ndjson,
   "upstream-record": record,
@@ -168,4 +289,7 @@ export const UPSTREAM_TARGETS: Readonly<Record<string, Target>> = {
   "upstream-key-filter": keyFilter,
   "upstream-url": baseUrl,
   "upstream-voices": voices,
+  "upstream-wav": wavStripper,
+  "upstream-services": services,
+  "upstreams-file": upstreamsFile,
 };

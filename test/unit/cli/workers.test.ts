@@ -62,6 +62,7 @@ function setUp() {
       nodeName: "worker-1",
       config,
       upstream: { baseUrl: "http://127.0.0.1:1", key: "", passesFaults: false },
+      services: [],
     }),
     serveBus: () => ({ close: () => ended.push("bus") }),
     onEnd: () => ended.push("process"),

@@ -12,18 +12,20 @@ import type { Clock } from "../../../kit/clock.ts";
 import { listenUrl } from "../../../kit/listen-url.ts";
 import type { Logger } from "../../../kit/log.ts";
 import { certificateFiles, readCertificate } from "../../../server/tls/certificate.ts";
+import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
 import { VERSION } from "../../../version.ts";
 import type { Io } from "../../io.ts";
 import { createFileLog } from "../../log.ts";
 import { forkWithPipe } from "../child.ts";
 import { nodeNameOf } from "../cluster.ts";
 import { findFreePort } from "../port-check.ts";
+import { readServices, servicesLabel } from "../services.ts";
 import { checkPorts, type Started } from "../start.ts";
 import { chooseUpstream, type OpenUpstream, openUpstream } from "../upstream.ts";
 import { mergeExpositions } from "./merge-metrics.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
 import { WorkerProcess } from "./worker-process.ts";
-import { checkShares, shareOf } from "./worker-share.ts";
+import { checkShares, shareOf, sharesOf } from "./worker-share.ts";
 
 export interface WorkersOptions {
   readonly config: Config;
@@ -48,12 +50,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Started> {
   const tlsFiles = certificateFiles(config);
   const certificate = tlsFiles === null ? null : readCertificate(tlsFiles);
   const nodeName = config.cluster === "" ? null : nodeNameOf(config);
+  const services = readServices(config, env);
   await checkPorts(config);
   // The kernel shares none that it has picked itself.
   const port = config.port === 0 ? await findFreePort(config.host) : config.port;
   const hub = await WorkerHub.open({ clock, log });
   const upstream = await openUpstream({ config, log, clock, env });
-  const supervisor = new Supervisor(options, { port, nodeName, upstream, hub });
+  const supervisor = new Supervisor(options, { port, nodeName, upstream, services, hub });
   try {
     await supervisor.start();
     return {
@@ -62,7 +65,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Started> {
       opsUrl: supervisor.opsUrl,
       certificate,
       nodeName,
-      label: `${upstream.label}, ${count} workers`,
+      label: `${upstream.label}${servicesLabel(services)}, ${count} workers`,
       drain: () => supervisor.drain(),
       close: () => supervisor.close(),
     };
@@ -78,6 +81,7 @@ interface Shared {
   /** What their names in a cluster begin with; null: they are alone on this machine. */
   readonly nodeName: string | null;
   readonly upstream: OpenUpstream;
+  readonly services: readonly ServiceConfig[];
   readonly hub: WorkerHub;
 }
 
@@ -155,7 +159,7 @@ class Supervisor {
 
   #startOf(worker: number): WorkerStart {
     const { config, count } = this.#options;
-    const { port, upstream } = this.#shared;
+    const { port, upstream, services } = this.#shared;
     const { baseUrl, key, service } = upstream;
     return {
       type: "start",
@@ -163,6 +167,7 @@ class Supervisor {
       nodeName: this.#nodeNameOf(worker),
       config: shareOf(config, { worker, count, port }),
       upstream: { baseUrl, key, passesFaults: service !== undefined },
+      services: sharesOf(services, count),
     };
   }
 

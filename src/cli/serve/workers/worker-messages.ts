@@ -2,6 +2,7 @@
 import type { Config } from "../../../config.ts";
 import type { ErrorCode } from "../../../errors.ts";
 import type { GatewayState } from "../../../gateway.ts";
+import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
 import type { BaseUrl } from "../upstream.ts";
 
 /** How a worker starts its gateway. */
@@ -15,6 +16,8 @@ export interface WorkerStart {
   readonly config: Config;
   /** The one speech service that all workers have. */
   readonly upstream: { readonly baseUrl: BaseUrl; readonly key: string; readonly passesFaults: boolean };
+  /** Other speech services: this worker's own share. */
+  readonly services: readonly ServiceConfig[];
 }
 
 export type ToWorker =

@@ -1,6 +1,7 @@
 /** What one of several workers has of the settings: limits of the gateway are divided, ports are shared or divided. */
 import type { Config } from "../../../config.ts";
 import { readPortRange } from "../../../server/carriers/rtp-routes.ts";
+import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
 import { usageError } from "../../exit.ts";
 
 /** Throws invalid_config for settings that workers can't share. */
@@ -51,6 +52,14 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     phraseCacheMb: share(config.phraseCacheMb),
     opusWorkers: share(config.opusWorkers),
   };
+}
+
+/** Of the requests that may be open at other services, as far as that is set. */
+export function sharesOf(services: readonly ServiceConfig[], count: number): ServiceConfig[] {
+  return services.map((service) => ({
+    ...service,
+    maxOpen: service.maxOpen === null ? null : Math.ceil(service.maxOpen / count),
+  }));
 }
 
 /** What announces a call answers with its own worker's port: only that worker knows the call. */

@@ -42,13 +42,14 @@ async function startGatewayOf(
   start: WorkerStart,
   { io, log }: { readonly io: Io; readonly log: Logger },
 ): Promise<Gateway> {
-  const { config, upstream } = start;
+  const { config, upstream, services } = start;
   const { startGateway } = await import("../../../gateway.ts");
   return startGateway({
     config,
     upstreamBaseUrl: upstream.baseUrl,
     upstreamKey: upstream.key,
     passesFaults: upstream.passesFaults,
+    services,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
     cluster: await placeOf(start, { io, log }),

@@ -1,0 +1,141 @@
+/**
+ * A service's audio as the format that was asked for. Where the service makes just that, its bytes pass as they are, but for
+ * WAV headers; otherwise they are decoded, brought to the rate, and encoded.
+ */
+import { decodeSamples } from "../../audio/analysis/silence.ts";
+import { WholeSamples } from "../../audio/analysis/whole-samples.ts";
+import { concatBytes } from "../../audio/bytes.ts";
+import type { StreamEncoder } from "../../audio/containers/encode.ts";
+import { type Sampled, WavStripper } from "../../audio/containers/wav-stripper.ts";
+import type { UpstreamFormat } from "../../audio/formats.ts";
+import { RateConverter } from "../../audio/resample/rate-converter.ts";
+import { SAMPLE_RATES } from "../../audio/resample/resample.ts";
+import { GatewayError } from "../../errors.ts";
+import type { ServiceFormat } from "./adapter.ts";
+
+export interface AudioConverterOptions {
+  /** What comes without a header; null: a header says it. */
+  readonly plain: Sampled | null;
+  /** What is wanted. */
+  readonly format: UpstreamFormat;
+  readonly encoder: StreamEncoder;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+export class AudioConverter {
+  readonly #format: UpstreamFormat;
+  readonly #encoder: StreamEncoder;
+  readonly #stripper: WavStripper;
+  readonly #rates: RateConverter;
+  /** Of the audio that is being decoded: half a sample waits for the rest of it. */
+  #whole: WholeSamples | null = null;
+  #halves: Uint8Array = NO_BYTES;
+  #seconds = 0;
+  #bytes = 0;
+  #out: Uint8Array[] = [];
+
+  constructor({ plain, format, encoder }: AudioConverterOptions) {
+    this.#format = format;
+    this.#encoder = encoder;
+    this.#rates = new RateConverter(format.sampleRate);
+    this.#stripper = new WavStripper({ plain, onSamples: (bytes, sampled) => this.#convert(bytes, sampled) });
+  }
+
+  /** Length of what has come. */
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  /** `isChunk`: it begins a chunk, which may have a header of its own. Throws upstream_protocol, encoder_failed. */
+  push(bytes: Uint8Array, isChunk: boolean): Uint8Array {
+    if (isChunk) this.#stripper.startChunk();
+    this.#stripper.push(bytes);
+    return this.#take();
+  }
+
+  /** The audio has ended. Throws as `push`. */
+  finish(): Uint8Array {
+    this.#stripper.finish();
+    if (this.#bytes === 0) return NO_BYTES;
+    const rest = this.#rates.flush();
+    if (rest.length > 0) this.#out.push(this.#encoder.push(rest));
+    this.#out.push(this.#encoder.flush());
+    return this.#take();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#encoder.close();
+  }
+
+  #convert(bytes: Uint8Array, sampled: Sampled): void {
+    this.#bytes += bytes.length;
+    const { codec, sampleRate, channels } = sampled;
+    this.#seconds += bytes.length / (bytesPerSample(codec) * channels * sampleRate);
+    if (codec === this.#format.codec && sampleRate === this.#format.sampleRate && channels === 1) {
+      this.#out.push(bytes);
+      return;
+    }
+    if (!SAMPLE_RATES.includes(sampleRate)) {
+      const what = `it is at ${sampleRate} Hz, expected one of ${SAMPLE_RATES.join(", ")}`;
+      throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
+    }
+    for (const pcm of this.#rates.push(this.#decode(bytes, sampled), sampleRate)) {
+      if (pcm.length > 0) this.#out.push(this.#encoder.push(pcm));
+    }
+  }
+
+  #decode(bytes: Uint8Array, { codec, channels }: Sampled): Int16Array {
+    if (codec === "f32" || channels > 1) return this.#decodeFrames(bytes, { codec, channels });
+    if (this.#whole?.codec !== codec) this.#whole = new WholeSamples(codec);
+    return decodeSamples(codec, this.#whole.push(bytes).bytes);
+  }
+
+  /** Floats, and what has several channels: rare, so it is copied. */
+  #decodeFrames(bytes: Uint8Array, { codec, channels }: Pick<Sampled, "codec" | "channels">): Int16Array {
+    const all = this.#halves.length === 0 ? bytes : concatBytes([this.#halves, bytes]);
+    const frameBytes = bytesPerSample(codec) * channels;
+    const frames = Math.floor(all.length / frameBytes);
+    this.#halves = Uint8Array.from(all.subarray(frames * frameBytes));
+    const samples = codec === "f32" ? floatsOf(all, frames * channels) : decodeSamples(codec, all);
+    return Int16Array.from({ length: frames }, (_, frame) => {
+      let sum = 0;
+      for (let channel = 0; channel < channels; channel += 1) sum += samples[frame * channels + channel] ?? 0;
+      return Math.max(-32768, Math.min(32767, Math.round(sum / channels)));
+    });
+  }
+
+  #take(): Uint8Array {
+    const out = this.#out;
+    this.#out = [];
+    return out.length === 0 ? NO_BYTES : concatBytes(out);
+  }
+}
+
+function floatsOf(bytes: Uint8Array, count: number): Float32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // What is no number is silence.
+  return Float32Array.from({ length: count }, (_, index) => (view.getFloat32(index * 4, true) || 0) * 32767);
+}
+
+function bytesPerSample(codec: Sampled["codec"]): number {
+  if (codec === "f32") return 4;
+  return codec === "pcm" ? 2 : 1;
+}
+
+/**
+ * What to ask of a service for a format: the very format where it makes that, else PCM at the rate, at the next higher one,
+ * or at its highest.
+ */
+export function chooseFormat(
+  { codec, sampleRate }: UpstreamFormat,
+  makes: readonly ServiceFormat[],
+): Sampled {
+  const native = makes.find((made) => made.codec === codec && made.sampleRates.includes(sampleRate));
+  if (native !== undefined) return { codec: native.codec, sampleRate, channels: 1 };
+  const rates = makes.flatMap((made) => (made.codec === "pcm" ? made.sampleRates : []));
+  const higher = rates.filter((rate) => rate >= sampleRate);
+  const rate = higher.length > 0 ? Math.min(...higher) : Math.max(...rates);
+  return { codec: "pcm", sampleRate: rate, channels: 1 };
+}

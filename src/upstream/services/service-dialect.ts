@@ -1,0 +1,154 @@
+/** How a service answers one request: its audio as the format that was asked for, its times as those of characters. */
+import type { StreamEncoder } from "../../audio/containers/encode.ts";
+import type { UpstreamFormat } from "../../audio/formats.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Alignment } from "../../timing/alignment.ts";
+import { headerOf, type ResponseHeaders } from "../headers.ts";
+import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
+import type { SpeechRequest, SynthesisChunk, SynthesisHead } from "../types.ts";
+import type { ServiceAdapter, ServiceRequest } from "./adapter.ts";
+import { AudioConverter } from "./audio-converter.ts";
+import { serviceRefusal } from "./service-refusal.ts";
+import { WordAligner } from "./word-aligner.ts";
+
+export interface ServiceDialectOptions {
+  /** The upstream's name. */
+  readonly name: string;
+  readonly key: string;
+  readonly adapter: ServiceAdapter;
+  readonly request: SpeechRequest;
+  readonly asked: ServiceRequest;
+  /** The request's text with blanks in the place of markup. */
+  readonly blanked: string;
+  readonly ignored: readonly string[];
+  readonly format: UpstreamFormat;
+  readonly encoder: StreamEncoder;
+  /** Its audio and its times do not agree in how long it is. For the log. */
+  readonly onOddRate: (facts: { readonly audioSeconds: number; readonly timesSeconds: number }) => void;
+}
+
+const NO_AUDIO = new Uint8Array(0);
+/** Nobody speaks a letter in less: what is left of the audio is too short for what is left of the text. */
+const MIN_LETTER_SECONDS = 0.03;
+/** Times are rounded, and words may end behind their sound. */
+const RATE_MARGIN = 1.1;
+/** Silence behind the last word is no longer than this part of the speech. */
+const MOST_SILENCE = 1.4;
+const MIN_ODD_SECONDS = 1;
+/** Fewer letters than this at the end may be something that is not said. */
+const MIN_UNSAID_LETTERS = 4;
+
+export class ServiceDialect implements Dialect {
+  readonly #options: ServiceDialectOptions;
+  readonly #converter: AudioConverter;
+  readonly #aligner: WordAligner | null;
+
+  constructor(options: ServiceDialectOptions) {
+    this.#options = options;
+    const { asked, format, encoder, request, blanked } = options;
+    this.#converter = new AudioConverter({ plain: asked.audio, format, encoder });
+    this.#aligner = request.wantsTiming ? new WordAligner(blanked) : null;
+  }
+
+  get firstAudioMs(): number | undefined {
+    return this.#options.adapter.capabilities.firstAudioMs;
+  }
+
+  head(headers: ResponseHeaders): SynthesisHead {
+    const encoding = headerOf(headers, "content-encoding") ?? "identity";
+    if (!/^identity$/i.test(encoding)) {
+      throw this.#unexpected(`content-encoding is ${JSON.stringify(encoding.slice(0, 40))}, expected none`);
+    }
+    const { ignored } = this.#options;
+    return { timesFrom: "response", ...(ignored.length === 0 ? {} : { ignored }) };
+  }
+
+  body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader {
+    const { adapter } = this.#options;
+    const give = (audio: Uint8Array, alignment: Alignment | null): void => {
+      if (audio.length === 0 && alignment === null) return;
+      onChunk({ audio, alignment, normalizedAlignment: null, voiceSegments: [] });
+    };
+    const type = headerOf(headers, "content-type") ?? "";
+    // Of a proxy, or of a page where nobody speaks: its bytes would be played.
+    if (/^text\/html\b/i.test(type)) throw this.#unexpected("it is a web page, expected speech");
+    const reader = adapter.answer(headers, {
+      piece: ({ audio = NO_AUDIO, isChunk = false, words }) => {
+        const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk);
+        const alignment = words === undefined ? null : (this.#aligner?.push(words) ?? null);
+        give(converted, alignment);
+      },
+      fail: ({ status = 500, body }) => {
+        throw this.#refusal({ status, headers: {}, body });
+      },
+    });
+    return {
+      push: (piece) => reader.push(piece),
+      end: () => {
+        reader.end();
+        const rest = this.#converter.finish();
+        give(rest, this.#aligner?.finish() ?? null);
+        this.#checkWhole();
+      },
+    };
+  }
+
+  refusal(refused: {
+    readonly status: number;
+    readonly headers: ResponseHeaders;
+    readonly body: Buffer;
+  }): GatewayError {
+    return this.#refusal(refused);
+  }
+
+  close(): void {
+    this.#converter.close();
+  }
+
+  /** Some services end a response that failed in the middle as if it had ended well. */
+  #checkWhole(): void {
+    const { seconds } = this.#converter;
+    const { blanked, name } = this.#options;
+    if (seconds === 0) {
+      if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated(name, "it sent no audio at all");
+      return;
+    }
+    const aligner = this.#aligner;
+    if (aligner === null || !aligner.hasWords) return;
+    const { unsaidLetters, endSeconds } = aligner;
+    if (aligner.isTimedToEnd) this.#checkRate(seconds, endSeconds);
+    const isTooShort = seconds - endSeconds < unsaidLetters * MIN_LETTER_SECONDS;
+    if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort)
+      throw truncated(name, "the last words are missing");
+  }
+
+  /** Audio at another rate than it says is too short, or too long, for its words. */
+  #checkRate(audioSeconds: number, timesSeconds: number): void {
+    const isTooShort = timesSeconds > audioSeconds * RATE_MARGIN + MIN_ODD_SECONDS / 2;
+    const isTooLong = audioSeconds > timesSeconds * MOST_SILENCE + MIN_ODD_SECONDS;
+    if (timesSeconds === 0 || (!isTooShort && !isTooLong)) return;
+    this.#options.onOddRate({ audioSeconds, timesSeconds });
+    const [said, came] = [timesSeconds.toFixed(2), audioSeconds.toFixed(2)];
+    throw this.#unexpected(
+      `its words take ${said} s and its audio ${came} s, expected audio at the rate that it says`,
+    );
+  }
+
+  #refusal(refused: {
+    readonly status: number;
+    readonly headers: ResponseHeaders;
+    readonly body: unknown;
+  }): GatewayError {
+    const { name, key, adapter, request } = this.#options;
+    return serviceRefusal({ ...refused, name, table: adapter.refusals, secrets: [key, request.text] });
+  }
+
+  #unexpected(what: string): GatewayError {
+    const { name } = this.#options;
+    return new GatewayError("upstream_protocol", `The answer of the upstream ${name} can't be used: ${what}`);
+  }
+}
+
+function truncated(name: string, what: string): GatewayError {
+  return new GatewayError("upstream_truncated", `The upstream ${name} ended the speech early: ${what}`);
+}

@@ -1,0 +1,55 @@
+/** A service's refusal as one of our errors. Of what it says only its own code words go into ours: the rest may be the text. */
+import { type ErrorCode, GatewayError } from "../../errors.ts";
+import type { ResponseHeaders } from "../headers.ts";
+import { codeOf, codeWords, readRetryAfterMs, repeats } from "../vendors/refusal.ts";
+import type { Meaning, RefusalTable } from "./adapter.ts";
+import { isObject, parseOrUndefined } from "./json-values.ts";
+
+export interface ServiceRefusal {
+  /** The upstream's name. */
+  readonly name: string;
+  readonly table: RefusalTable;
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  /** JSON, as bytes or read already. */
+  readonly body: unknown;
+  /** Texts and key of the request: nothing that holds one of them is repeated. */
+  readonly secrets: readonly string[];
+}
+
+const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  unknown_voice: "knows no such voice",
+  upstream_unauthorized: "refused the key (expected a valid one in its key-env or key-file)",
+  upstream_forbidden: "does not allow this with this key or plan",
+  upstream_not_found: "does not know what was asked for (expected its base URL as url)",
+  upstream_rate_limited: "is at its limit",
+  upstream_failed: "failed",
+  upstream_timeout: "gave up waiting",
+  upstream_protocol: "answered with a status that is not of its interface (expected 200)",
+  text_too_long: "takes no text of that length",
+};
+
+export function serviceRefusal({
+  name,
+  table,
+  status,
+  headers,
+  body,
+  secrets,
+}: ServiceRefusal): GatewayError {
+  const json = Buffer.isBuffer(body) ? parseOrUndefined(body.toString("utf8")) : body;
+  const words = isObject(json) ? codeWords(table.codesOf(json)) : [];
+  const meaning = words.map((word) => meaningOf(table, word)).find((found) => found !== undefined);
+  const code = meaning?.code ?? codeOf(status, words);
+  const retryAfterMs = status === 429 || status >= 500 ? readRetryAfterMs(headers) : undefined;
+  const facts = [`status ${status}`, ...words.filter((word) => !repeats(word, secrets))];
+  const headline = HEADLINES[code] ?? "refused the request";
+  return new GatewayError(code, `The upstream ${name} ${headline}: ${facts.join(", ")}`, {
+    ...(meaning?.field === undefined ? {} : { field: meaning.field }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function meaningOf({ meanings }: RefusalTable, word: string): Meaning | undefined {
+  return Object.hasOwn(meanings, word) ? meanings[word] : undefined;
+}

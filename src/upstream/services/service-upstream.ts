@@ -1,0 +1,281 @@
+/** Another speech service as an upstream: its adapter, and what all services have in common. */
+import { createStreamEncoder, openEncoder, type StreamEncoder } from "../../audio/containers/encode.ts";
+import { parseUpstreamFormat, type UpstreamFormat } from "../../audio/formats.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import { Health } from "../failover/health.ts";
+import type { RegionStats } from "../failover/region.ts";
+import { Requester, type UpstreamStats } from "../transport/requester.ts";
+import { SpeechStream } from "../transport/speech-stream.ts";
+import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
+import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./adapter.ts";
+import { chooseFormat } from "./audio-converter.ts";
+import { ServiceDialect } from "./service-dialect.ts";
+import { spokenText } from "./spoken-text.ts";
+
+export interface ServiceUpstreamOptions {
+  /** What its voices begin with. */
+  readonly name: string;
+  readonly adapter: ServiceAdapter;
+  readonly baseUrl: string;
+  /** For nothing but keeping it out of messages. */
+  readonly key: string;
+  /** Voices that may be asked for: ids, or beginnings that end in `*`; empty: any. */
+  readonly voices: readonly string[];
+  /** Most requests open at once; null: as many as the service is known to take. */
+  readonly maxOpen: number | null;
+  readonly maxQueued: number;
+  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly onRead: () => void;
+}
+
+/** Where neither the service nor its settings say one. */
+const MAX_OPEN = 256;
+/** Series of one metric. */
+const MAX_LIMITS = 20;
+
+/** A request of speech whose voice is the service's own id. */
+export class ServiceUpstream {
+  readonly name: string;
+  readonly #options: ServiceUpstreamOptions;
+  readonly #requester: Requester;
+  readonly #health: Health;
+  #requests = 0;
+
+  /** Throws invalid_config. */
+  constructor(options: ServiceUpstreamOptions) {
+    const { name, adapter, clock, maxOpen } = options;
+    const { startLimit, maxOpen: most = MAX_OPEN } = adapter.capabilities;
+    this.name = name;
+    this.#options = options;
+    this.#health = new Health(() => clock.nowMs());
+    this.#requester = new Requester({
+      ...options,
+      maxConnections: maxOpen ?? most,
+      startLimit: maxOpen ?? startLimit,
+      onOutcome: (fault) => {
+        if (fault === null) this.#health.answered();
+        else this.#health.failed();
+      },
+    });
+  }
+
+  /** As Upstream.open. */
+  open(request: SpeechRequest, handlers: SynthesisHandlers): Synthesis {
+    try {
+      return this.#open(request, handlers);
+    } catch (thrown) {
+      return failing(toGatewayError(thrown), handlers);
+    }
+  }
+
+  stats(): UpstreamStats {
+    return this.#requester.stats();
+  }
+
+  region(): RegionStats {
+    return {
+      name: this.name,
+      isHealthy: this.#health.isUp,
+      requests: this.#requests,
+      failovers: 0,
+      limits: this.#requester.limits(MAX_LIMITS),
+    };
+  }
+
+  /** Asks for something small; the status, whatever it is. Rejects where nothing answers. */
+  check(): Promise<number> {
+    const { adapter, timeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      let answered = 0;
+      this.#requester.begin({
+        method: "GET",
+        path: adapter.checkPath,
+        headers: adapter.headers,
+        body: null,
+        receiver: {
+          sent: () => undefined,
+          head: (status) => {
+            answered = status;
+          },
+          data: () => undefined,
+          end: () => resolve(answered),
+          error: (error) => (answered === 0 ? reject(error) : resolve(answered)),
+        },
+        wanted: { group: null, priority: 0 },
+        patienceMs: 0,
+        headersMs: timeoutMs,
+      });
+    });
+  }
+
+  warm(): Promise<void> {
+    return this.#requester.warm();
+  }
+
+  close(): Promise<void> {
+    return this.#requester.close();
+  }
+
+  #open(request: SpeechRequest, handlers: SynthesisHandlers): Synthesis {
+    const { adapter } = this.#options;
+    const { capabilities } = adapter;
+    this.#check(request);
+    const format = formatOf(request.outputFormat);
+    const { sent, blanked, hasIgnored } = spokenText(request.text, capabilities.breaks);
+    const asked = adapter.request({ ...request, text: sent }, chooseFormat(format, capabilities.formats));
+    const ignored = [...ignoredOf(request, capabilities), ...(hasIgnored ? ["text (markup)"] : [])];
+    const begin = (encoder: StreamEncoder): SpeechStream => {
+      const { name, key } = this.#options;
+      const dialect = new ServiceDialect({
+        ...{ name, key, adapter, request, asked, blanked, ignored, format, encoder },
+        onOddRate: ({ audioSeconds, timesSeconds }) =>
+          this.#options.log.warn(
+            { upstream: name, audio_s: audioSeconds, times_s: timesSeconds },
+            "Audio of the upstream is not at the rate that it says: set sample-rate, or another model",
+          ),
+      });
+      const stream = new SpeechStream(dialect, handlers);
+      try {
+        stream.attach(this.#begin(asked, request, stream));
+      } catch (thrown) {
+        encoder.close();
+        throw thrown;
+      }
+      return stream;
+    };
+    if (format.codec !== "mp3") return begin(openEncoder(format));
+    return later(
+      createStreamEncoder(format.name).then((encoder) => ({ encoder, begin })),
+      handlers,
+    );
+  }
+
+  /** Throws what is wrong with the request before anything is asked. */
+  #check({ voiceId, text, enableLogging }: SpeechRequest): void {
+    const { name, adapter, voices } = this.#options;
+    const { isLocal, maxChars = Number.POSITIVE_INFINITY } = adapter.capabilities;
+    const isListed = voices.some((entry) =>
+      entry.endsWith("*") ? voiceId.startsWith(entry.slice(0, -1)) : entry === voiceId,
+    );
+    if (voiceId === "" || (voices.length > 0 && !isListed)) {
+      const expected =
+        voices.length === 0 ? `${name}:VOICE` : `one of the voices that upstreams lists for it`;
+      throw new GatewayError(
+        "unknown_voice",
+        `The upstream ${name} has no such voice: expected ${expected}`,
+        {
+          field: "voice_id",
+        },
+      );
+    }
+    if (enableLogging === false && !isLocal) {
+      const what = `The upstream ${name} can't be kept from keeping texts: expected enable_logging true, or another voice`;
+      throw new GatewayError("upstream_invalid", what, { field: "enable_logging" });
+    }
+    if (text.length > maxChars) {
+      const what = `The upstream ${name} takes at most ${maxChars} characters, and the text has ${text.length}`;
+      throw new GatewayError("text_too_long", what, { field: "text" });
+    }
+  }
+
+  #begin(asked: ServiceRequest, { priority = 0, subject }: SpeechRequest, stream: SpeechStream) {
+    const { name, adapter, patienceMs, timeoutMs } = this.#options;
+    const firstMs = Math.max(timeoutMs, adapter.capabilities.firstAudioMs ?? 0);
+    this.#requests += 1;
+    this.#health.use();
+    return this.#requester.begin({
+      method: "POST",
+      path: asked.path,
+      body: asked.body,
+      headers: [...adapter.headers, ...(asked.headers ?? []), "content-type", "application/json"],
+      receiver: stream,
+      // Accounts are limited, and not their models.
+      wanted: { group: name, priority, subject },
+      patienceMs,
+      headersMs: firstMs,
+      firstPieceMs: firstMs,
+    });
+  }
+}
+
+/** Settings that the client has named and the service can't do. */
+function ignoredOf(request: SpeechRequest, { settings }: Capabilities): Setting[] {
+  const { voiceSettings = {} } = request;
+  const named: readonly (readonly [Setting, unknown])[] = [
+    ["voice_settings.speed", voiceSettings.speed],
+    ["voice_settings.stability", voiceSettings.stability],
+    ["voice_settings.similarity_boost", voiceSettings.similarity_boost],
+    ["voice_settings.style", voiceSettings.style],
+    ["voice_settings.use_speaker_boost", voiceSettings.use_speaker_boost],
+    ["language_code", request.languageCode],
+    ["seed", request.seed],
+    ["apply_text_normalization", request.applyTextNormalization],
+    ["apply_language_text_normalization", request.applyLanguageTextNormalization],
+    ["pronunciation_dictionary_locators", request.locators],
+  ];
+  return named.flatMap(([name, value]) => (value === undefined || settings.includes(name) ? [] : [name]));
+}
+
+function formatOf(name: string): UpstreamFormat {
+  const format = parseUpstreamFormat(name);
+  if (format !== undefined) return format;
+  throw new GatewayError(
+    "unknown_format",
+    `Output format ${JSON.stringify(name.slice(0, 40))} is not known`,
+    {
+      field: "output_format",
+    },
+  );
+}
+
+/** A synthesis that fails with this, after it was returned. */
+export function failing(error: GatewayError, handlers: SynthesisHandlers): Synthesis {
+  let isAborted = false;
+  queueMicrotask(() => {
+    if (!isAborted) handlers.error(error);
+  });
+  return {
+    pause: () => undefined,
+    resume: () => undefined,
+    abort: () => {
+      isAborted = true;
+    },
+  };
+}
+
+/** A synthesis that begins once its encoder is there. */
+function later(
+  ready: Promise<{ readonly encoder: StreamEncoder; readonly begin: (encoder: StreamEncoder) => Synthesis }>,
+  handlers: SynthesisHandlers,
+): Synthesis {
+  let synthesis: Synthesis | null = null;
+  let [isAborted, isPaused] = [false, false];
+  ready
+    .then(({ encoder, begin }) => {
+      if (isAborted) encoder.close();
+      else synthesis = begin(encoder);
+      if (isPaused) synthesis?.pause();
+    })
+    .catch((thrown: unknown) => {
+      if (!isAborted) handlers.error(toGatewayError(thrown));
+    });
+  return {
+    pause: () => {
+      isPaused = true;
+      synthesis?.pause();
+    },
+    resume: () => {
+      isPaused = false;
+      synthesis?.resume();
+    },
+    abort: () => {
+      isAborted = true;
+      synthesis?.abort();
+    },
+  };
+}

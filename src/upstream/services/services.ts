@@ -1,0 +1,30 @@
+/** The services that there are adapters for. */
+import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
+import { createCartesia } from "./cartesia/cartesia.ts";
+import type { ServiceConfig } from "./service-config.ts";
+import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
+
+export interface Service {
+  /** Where it is, unless it is said; null: it has to be said. */
+  readonly url: string | null;
+  readonly key: "needed" | "optional" | "none";
+  create(settings: ServiceSettings): ServiceAdapter;
+}
+
+/** By what `service` names. */
+export const SERVICES: Readonly<Record<string, Service>> = {
+  cartesia: { url: "https://api.cartesia.ai", key: "needed", create: createCartesia },
+};
+
+export type AskingOptions = Pick<
+  ServiceUpstreamOptions,
+  "maxQueued" | "timeoutMs" | "patienceMs" | "log" | "clock" | "onRead"
+>;
+
+/** Throws invalid_config. */
+export function createServiceUpstream(config: ServiceConfig, asking: AskingOptions): ServiceUpstream {
+  const { service: serviceName, ...settings } = config;
+  const service = SERVICES[serviceName];
+  if (service === undefined) throw new TypeError(`No adapter is called ${serviceName}`);
+  return new ServiceUpstream({ ...asking, ...settings, adapter: service.create(settings) });
+}

@@ -1,0 +1,157 @@
+/** The file of `upstreams`: other speech services beside the first upstream, as one JSON list. */
+import { GatewayError } from "../../errors.ts";
+import { isUpstreamName } from "../../protocol/upstream-voice.ts";
+import { checkedKey, parseBaseUrl } from "../vendors/base-url.ts";
+import { isObject, type JsonObject, parseOrUndefined } from "./json-values.ts";
+import type { ServiceConfig } from "./service-config.ts";
+import { SERVICES, type Service } from "./services.ts";
+
+/** Where keys are. */
+export interface Secrets {
+  /** A variable of the environment; undefined or "": not set. */
+  env(name: string): string | undefined;
+  /** A file's text. Throws what is wrong. */
+  file(path: string): string;
+}
+
+const FIELDS = [
+  "name",
+  "service",
+  "url",
+  "key-env",
+  "key-file",
+  "model",
+  "sample-rate",
+  "voices",
+  "max-open",
+] as const;
+type Field = (typeof FIELDS)[number];
+
+/** Each has connections and series of its own. */
+const MAX_UPSTREAMS = 32;
+const MAX_VOICES = 1000;
+const MAX_OPEN = 65_535;
+/** Variables so named are kept from child processes. */
+const SECRET_NAME = /_(?:KEY|TOKEN|SECRET)$/i;
+const RATES = { min: 8000, max: 48_000 };
+
+/** Throws invalid_config, which names the entry, its field, and what is expected; never a key. */
+export function readUpstreamsFile(text: string, secrets: Secrets): ServiceConfig[] {
+  const list = parseOrUndefined(text);
+  if (!Array.isArray(list)) throw invalid("it is not JSON, expected a list of upstreams: [{ ... }]");
+  if (list.length > MAX_UPSTREAMS) throw invalid(`${list.length} entries, expected at most ${MAX_UPSTREAMS}`);
+  const configs = list.map((entry: unknown, index) => readEntry(entry, index + 1, secrets));
+  const names = configs.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw invalid(`two entries are called ${twice}, expected each name once`);
+  return configs;
+}
+
+function readEntry(value: unknown, number: number, secrets: Secrets): ServiceConfig {
+  const entry = new Entry(value, number);
+  const name = entry.text("name") ?? entry.wrong("name", "a name such as cartesia");
+  if (!isUpstreamName(name) || name.length > 32) {
+    entry.wrong("name", "small letters, digits and hyphens, a letter first, at most 32");
+  }
+  const serviceName = entry.text("service") ?? name;
+  const service = Object.hasOwn(SERVICES, serviceName) ? SERVICES[serviceName] : undefined;
+  if (service === undefined) return entry.wrong("service", `one of ${Object.keys(SERVICES).join(", ")}`);
+  const url =
+    entry.text("url") ?? service.url ?? entry.wrong("url", "where the service is: http(s)://host[:port]");
+  const sampleRate = entry.integer("sample-rate", RATES);
+  return {
+    name,
+    service: serviceName,
+    baseUrl: checkedUrl(url, entry),
+    key: keyOf(entry, service, secrets),
+    model: entry.text("model") ?? "",
+    sampleRate,
+    voices: entry.texts("voices", MAX_VOICES),
+    maxOpen: entry.integer("max-open", { min: 1, max: MAX_OPEN }),
+  };
+}
+
+function checkedUrl(url: string, entry: Entry): string {
+  parseBaseUrl(url, `upstreams, ${entry.label}, url`);
+  return url.replace(/\/+$/, "");
+}
+
+function keyOf(entry: Entry, service: Service, secrets: Secrets): string {
+  const [variable, path] = [entry.text("key-env"), entry.text("key-file")];
+  if (variable !== undefined && path !== undefined) entry.wrong("key-file", "one of key-env and key-file");
+  if (variable !== undefined) {
+    if (!SECRET_NAME.test(variable)) {
+      entry.wrong(
+        "key-env",
+        "a name that ends in _KEY, _TOKEN or _SECRET: others the built-in service sees, too",
+      );
+    }
+    const key = secrets.env(variable) ?? "";
+    if (key === "") entry.wrong("key-env", `a variable of the environment that is set: ${variable} is not`);
+    return checkedKey(key, `upstreams, ${entry.label}, key-env`);
+  }
+  if (path !== undefined) {
+    const key = readKey(path, entry, secrets);
+    return checkedKey(key, `upstreams, ${entry.label}, key-file`);
+  }
+  if (service.key === "needed") entry.wrong("key-env", "the variable that holds its key, or key-file");
+  return "";
+}
+
+function readKey(path: string, entry: Entry, secrets: Secrets): string {
+  try {
+    return secrets.file(path).trim();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return entry.wrong("key-file", `a file that can be read: ${reason}`);
+  }
+}
+
+/** One entry of the list; what is wrong names it. */
+class Entry {
+  readonly label: string;
+  readonly #value: JsonObject;
+
+  constructor(value: unknown, number: number) {
+    if (!isObject(value))
+      throw invalid(`entry ${number} is no object, expected { "name": ..., "service": ... }`);
+    this.#value = value;
+    this.label = typeof value.name === "string" ? `entry ${value.name.slice(0, 40)}` : `entry ${number}`;
+    const unknown = Object.keys(value).find((key) => !FIELDS.some((field) => field === key));
+    if (unknown !== undefined) {
+      throw invalid(`${this.label} has a field ${JSON.stringify(unknown)}, expected ${FIELDS.join(", ")}`);
+    }
+  }
+
+  /** undefined: it is not there. */
+  text(field: Field): string | undefined {
+    const value = this.#value[field];
+    if (value === undefined) return undefined;
+    return typeof value === "string" && value !== "" ? value : this.wrong(field, "a text");
+  }
+
+  texts(field: Field, most: number): readonly string[] {
+    const value = this.#value[field];
+    if (value === undefined) return [];
+    const isList = Array.isArray(value) && value.every((item) => typeof item === "string" && item !== "");
+    return isList && value.length <= most ? value : this.wrong(field, `a list of at most ${most} texts`);
+  }
+
+  integer(field: Field, { min, max }: { readonly min: number; readonly max: number }): number | null {
+    const value = this.#value[field];
+    if (value === undefined) return null;
+    const isInRange =
+      typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
+    return isInRange ? value : this.wrong(field, `an integer from ${min} to ${max}`);
+  }
+
+  wrong(field: Field, expected: string): never {
+    throw invalid(`${this.label}, ${field}: expected ${expected}`);
+  }
+}
+
+function invalid(what: string): GatewayError {
+  return new GatewayError("invalid_config", `Setting upstreams can't be used: ${what}`, {
+    field: "upstreams",
+  });
+}

@@ -1,0 +1,130 @@
+/** A gateway with the vendor and another service: what a client of a session gets of both. */
+import { describe, expect, it } from "vitest";
+import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
+import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";
+import { CARTESIA_KEY, CARTESIA_VOICE, type CartesiaOptions, cartesia } from "../../kit/vendors/cartesia.ts";
+import { speak } from "../../kit/vendors/spoken.ts";
+import { TEXT } from "./rig.ts";
+
+async function rig(options: CartesiaOptions = {}, settings: Parameters<typeof gatewayAt>[1] = {}) {
+  const first = await startFakeUpstream();
+  const vendor = await startFakeUpstream(cartesia(options));
+  const file = [{ name: "cartesia", url: vendor.url, "key-env": "CARTESIA_API_KEY" }];
+  const services = readUpstreamsFile(JSON.stringify(file), { env: () => CARTESIA_KEY, file: () => "" });
+  const gateway = await gatewayAt(first.url, settings, { services });
+  const client = await TestClient.connect(gateway, "/live/s?format=pcm_24000&pace=burst");
+  await client.next("hello");
+  const close = async (): Promise<void> => {
+    for (const each of [client, gateway, vendor, first]) await each[Symbol.asyncDispose]();
+  };
+  return { first, vendor, gateway, client, [Symbol.asyncDispose]: close };
+}
+
+describe("a gateway with several upstreams", () => {
+  it.each([undefined, "times behind the audio"] as const)(
+    "speaks with a voice of another service, its words at their times (%s)",
+    async (fault) => {
+      await using all = await rig(fault === undefined ? {} : { fault });
+      const { client } = all;
+      client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}`, utterance_id: "u" });
+      const done = await client.next("utterance.done");
+      expect(done).toMatchObject({ outcome: "done", timing: "exact" });
+      const words = client.eventsOf("words").flatMap((event) => event.words);
+      const truth = speak(TEXT, { sampleRate: 24_000 }).words;
+      // Silence before the first sound is trimmed but for 20 ms.
+      const first = (truth[0]?.start ?? 0) * 1000 - 20;
+      expect(words.map((word) => word.text.replace(/\W/g, ""))).toEqual(truth.map(({ text }) => text));
+      for (const [index, { start }] of truth.entries())
+        expect(Math.abs((words[index]?.start_ms ?? 0) - (start * 1000 - first))).toBeLessThan(2);
+      expect(all.first.requests.every(({ method }) => method === "GET")).toBe(true);
+    },
+  );
+
+  it("speaks with the first upstream's voices as before", async () => {
+    await using all = await rig();
+    all.client.send({ type: "speak", text: "Hello there.", voice_id: "tone-a" });
+    expect(await all.client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    expect(all.vendor.requests.filter(({ method }) => method === "POST")).toEqual([]);
+  });
+
+  it("names what the voice's upstream can't do, once an utterance", async () => {
+    await using all = await rig();
+    const { client } = all;
+    const text = `${TEXT} ${TEXT} And here is some more of it.`;
+    const voice_settings = { stability: 0.3, speed: 1.1 };
+    client.send({ type: "speak", text, voice_id: `cartesia:${CARTESIA_VOICE}`, voice_settings, seed: 4 });
+    await client.next("utterance.done");
+    expect(client.eventsOf("warning")).toMatchObject([
+      { code: "settings_ignored", fields: ["voice_settings.stability", "seed"] },
+    ]);
+  });
+
+  it.each([
+    ["acme:voice", undefined, "unknown_voice", "voice_id", "cartesia:"],
+    [`cartesia:${CARTESIA_VOICE}`, "eleven_flash_v2_5", "upstream_invalid", "model_id", "cartesia:MODEL"],
+  ])("%s with %s is refused before anything is asked", async (voice_id, model_id, code, field, hint) => {
+    await using all = await rig();
+    const { client } = all;
+    client.send({ type: "speak", text: TEXT, voice_id, ...(model_id === undefined ? {} : { model_id }) });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "failed", error: { code, field } });
+    expect(client.eventsOf("utterance.done")[0]?.error?.message).toContain(hint);
+    expect([...all.vendor.requests, ...all.first.requests].filter(({ method }) => method === "POST")).toEqual(
+      [],
+    );
+  });
+
+  it("a model is named as its voice is; the one that is set is the first upstream's", async () => {
+    await using all = await rig({}, { model: "eleven_flash_v2_5" });
+    const { client } = all;
+    const voice_id = `cartesia:${CARTESIA_VOICE}`;
+    client.send({ type: "speak", text: TEXT, voice_id, model_id: "cartesia:sonic-3.5" });
+    await client.next("utterance.done");
+    client.send({ type: "speak", text: TEXT, voice_id });
+    await client.next("utterance.done", 2);
+    const models = all.vendor.requests.flatMap(
+      ({ json }) => (json as { model_id?: string } | undefined)?.model_id ?? [],
+    );
+    expect(models).toEqual(["cartesia:sonic-3.5".slice(9), "sonic-3"]);
+  });
+
+  it("a dialogue of both: a request for each line, and each voice's part to the sample", async () => {
+    await using all = await rig();
+    const { client } = all;
+    const inputs = [
+      { text: "Hello there, friend.", voice_id: `cartesia:${CARTESIA_VOICE}` },
+      { text: "Good evening to you.", voice_id: "tone-a" },
+      { text: "And to you, too.", voice_id: `cartesia:${CARTESIA_VOICE}` },
+    ];
+    client.send({ type: "dialogue", inputs });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    const parts = client.eventsOf("segment");
+    expect(parts.map(({ voice_id }) => voice_id)).toEqual(inputs.map(({ voice_id }) => voice_id));
+    const words = client.eventsOf("words").flatMap((event) => event.words.map(({ text }) => text));
+    expect(words.join(" ").replace(/[^a-z ]/gi, "")).toBe(
+      "Hello there friend Good evening to you And to you too",
+    );
+    // The last one without most of the silence at its end, which is trimmed.
+    const endMs = speak(inputs[2]?.text ?? "", { sampleRate: 24_000 }).seconds * 1000;
+    const lengthMs = (parts[2]?.end_ms ?? 0) - (parts[2]?.start_ms ?? 0);
+    expect(lengthMs).toBeGreaterThan(endMs - 201);
+    expect(lengthMs).toBeLessThanOrEqual(endMs);
+    expect(all.vendor.requests.filter(({ method }) => method === "POST")).toHaveLength(2);
+  });
+
+  it("words that are missing at the end are asked for again", async () => {
+    let asked = 0;
+    await using all = await rig();
+    all.vendor.use((request, index) => {
+      asked += request.method === "POST" ? 1 : 0;
+      return cartesia(asked === 1 ? { fault: "words missing" } : {})(request, index);
+    });
+    const { client } = all;
+    client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    const words = client.eventsOf("words").flatMap((event) => event.words.map(({ text }) => text));
+    expect(words.map((word) => word.replace(/\W/g, ""))).toEqual(
+      speak(TEXT, { sampleRate: 8000 }).words.map(({ text }) => text),
+    );
+  });
+});
