@@ -63,6 +63,11 @@ export class WavStripper {
     this.#sampled = options.plain;
   }
 
+  /** What comes without a header; before anything was pushed. */
+  setPlain(plain: Sampled): void {
+    this.#sampled = plain;
+  }
+
   /** A new chunk begins, which may have a header of its own. What was kept of the one before is samples. */
   startChunk(): void {
     if (this.#state.kind === "header") throw broken("its WAV header is cut off");

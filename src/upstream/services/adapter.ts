@@ -40,6 +40,8 @@ export interface Capabilities {
   readonly maxOpen?: number;
   /** Longest wait for the first audio, ms, where it is longer than anybody waits for the vendor. */
   readonly firstAudioMs?: number;
+  /** It leaves out a sentence that fails, and says nothing. Default false. */
+  readonly mayLoseSentences?: boolean;
   /** Longest text, UTF-16 code units. */
   readonly maxChars?: number;
 }
@@ -68,6 +70,7 @@ export interface ServiceSettings {
   /** What voices of it begin with. */
   readonly name: string;
   readonly key: string;
+  readonly baseUrl: string;
   /** "": the service's own, or this adapter's. */
   readonly model: string;
   /** Of its PCM without a header; null: not known. */
@@ -95,6 +98,8 @@ export interface AnswerSink {
     readonly isChunk?: boolean;
     readonly words?: readonly SpokenWord[];
   }): void;
+  /** What samples without a header are, where the answer says it: before the first of them. */
+  plain(sampled: Sampled): void;
   /** The service says in the middle of its answer that it has failed: throws what that means. */
   fail(failure: { readonly status?: number; readonly body: unknown }): never;
 }

@@ -47,6 +47,11 @@ export class AudioConverter {
     return this.#seconds;
   }
 
+  /** What comes without a header, where the answer says it. */
+  setPlain(plain: Sampled): void {
+    this.#stripper.setPlain(plain);
+  }
+
   /** `isChunk`: it begins a chunk, which may have a header of its own. Throws upstream_protocol, encoder_failed. */
   push(bytes: Uint8Array, isChunk: boolean): Uint8Array {
     if (isChunk) this.#stripper.startChunk();

@@ -56,7 +56,7 @@ function skipSpaces(bytes: Buffer, from: number): number {
   return at;
 }
 
-export function decodeBase64(text: string): Buffer {
+function decodeBase64(text: string): Buffer {
   if (text === "") return NO_AUDIO;
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const digits = text.length - padding;
@@ -106,4 +106,8 @@ export function numberOf(value: unknown): number {
 /** Throws upstream_protocol. */
 export function broken(what: string): GatewayError {
   return new GatewayError("upstream_protocol", `The upstream sent a record that can't be read: ${what}`);
+}
+
+export function truncated(what: string): GatewayError {
+  return new GatewayError("upstream_truncated", `The upstream ended the speech early: ${what}`);
 }

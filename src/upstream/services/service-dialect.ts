@@ -8,8 +8,9 @@ import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
 import type { SpeechRequest, SynthesisChunk, SynthesisHead } from "../types.ts";
 import type { ServiceAdapter, ServiceRequest } from "./adapter.ts";
 import { AudioConverter } from "./audio-converter.ts";
+import { truncated } from "./json-values.ts";
 import { serviceRefusal } from "./service-refusal.ts";
-import { WordAligner } from "./word-aligner.ts";
+import { MIN_LETTER_SECONDS, WordAligner } from "./word-aligner.ts";
 
 export interface ServiceDialectOptions {
   /** The upstream's name. */
@@ -28,8 +29,6 @@ export interface ServiceDialectOptions {
 }
 
 const NO_AUDIO = new Uint8Array(0);
-/** Nobody speaks a letter in less: what is left of the audio is too short for what is left of the text. */
-const MIN_LETTER_SECONDS = 0.03;
 /** Times are rounded, and words may end behind their sound. */
 const RATE_MARGIN = 1.1;
 /** Silence behind the last word is no longer than this part of the speech. */
@@ -47,7 +46,7 @@ export class ServiceDialect implements Dialect {
     this.#options = options;
     const { asked, format, encoder, request, blanked } = options;
     this.#converter = new AudioConverter({ plain: asked.audio, format, encoder });
-    this.#aligner = request.wantsTiming ? new WordAligner(blanked) : null;
+    this.#aligner = request.wantsTiming ? new WordAligner(request.text, blanked) : null;
   }
 
   get firstAudioMs(): number | undefined {
@@ -76,8 +75,11 @@ export class ServiceDialect implements Dialect {
       piece: ({ audio = NO_AUDIO, isChunk = false, words }) => {
         const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk);
         const alignment = words === undefined ? null : (this.#aligner?.push(words) ?? null);
+        if (adapter.capabilities.mayLoseSentences === true && this.#aligner?.hasLost === true)
+          throw truncated("a sentence is missing");
         give(converted, alignment);
       },
+      plain: (sampled) => this.#converter.setPlain(sampled),
       fail: ({ status = 500, body }) => {
         throw this.#refusal({ status, headers: {}, body });
       },
@@ -108,9 +110,9 @@ export class ServiceDialect implements Dialect {
   /** Some services end a response that failed in the middle as if it had ended well. */
   #checkWhole(): void {
     const { seconds } = this.#converter;
-    const { blanked, name } = this.#options;
+    const { blanked } = this.#options;
     if (seconds === 0) {
-      if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated(name, "it sent no audio at all");
+      if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated("it sent no audio at all");
       return;
     }
     const aligner = this.#aligner;
@@ -118,20 +120,18 @@ export class ServiceDialect implements Dialect {
     const { unsaidLetters, endSeconds } = aligner;
     if (aligner.isTimedToEnd) this.#checkRate(seconds, endSeconds);
     const isTooShort = seconds - endSeconds < unsaidLetters * MIN_LETTER_SECONDS;
-    if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort)
-      throw truncated(name, "the last words are missing");
+    if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort) throw truncated("the last words are missing");
   }
 
-  /** Audio at another rate than it says is too short, or too long, for its words. */
+  /** Audio that is too short for its words is cut off, or plays too fast; one that is too long plays too slowly. */
   #checkRate(audioSeconds: number, timesSeconds: number): void {
     const isTooShort = timesSeconds > audioSeconds * RATE_MARGIN + MIN_ODD_SECONDS / 2;
     const isTooLong = audioSeconds > timesSeconds * MOST_SILENCE + MIN_ODD_SECONDS;
     if (timesSeconds === 0 || (!isTooShort && !isTooLong)) return;
     this.#options.onOddRate({ audioSeconds, timesSeconds });
-    const [said, came] = [timesSeconds.toFixed(2), audioSeconds.toFixed(2)];
-    throw this.#unexpected(
-      `its words take ${said} s and its audio ${came} s, expected audio at the rate that it says`,
-    );
+    const lengths = `its words take ${timesSeconds.toFixed(2)} s and its audio ${audioSeconds.toFixed(2)} s`;
+    if (isTooShort) throw truncated(lengths);
+    throw this.#unexpected(`${lengths}, expected audio at the rate that it says`);
   }
 
   #refusal(refused: {
@@ -147,8 +147,4 @@ export class ServiceDialect implements Dialect {
     const { name } = this.#options;
     return new GatewayError("upstream_protocol", `The answer of the upstream ${name} can't be used: ${what}`);
   }
-}
-
-function truncated(name: string, what: string): GatewayError {
-  return new GatewayError("upstream_truncated", `The upstream ${name} ended the speech early: ${what}`);
 }

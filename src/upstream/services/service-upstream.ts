@@ -136,7 +136,7 @@ export class ServiceUpstream {
         onOddRate: ({ audioSeconds, timesSeconds }) =>
           this.#options.log.warn(
             { upstream: name, audio_s: audioSeconds, times_s: timesSeconds },
-            "Audio of the upstream is not at the rate that it says: set sample-rate, or another model",
+            "Audio of the upstream is not as long as its words: it is cut off, or at another rate than it says",
           ),
       });
       const stream = new SpeechStream(dialect, handlers);

@@ -78,6 +78,9 @@ function checkedUrl(url: string, entry: Entry): string {
 
 function keyOf(entry: Entry, service: Service, secrets: Secrets): string {
   const [variable, path] = [entry.text("key-env"), entry.text("key-file")];
+  if (service.key === "none" && (variable ?? path) !== undefined) {
+    entry.wrong(variable === undefined ? "key-file" : "key-env", "none: the service asks for no key");
+  }
   if (variable !== undefined && path !== undefined) entry.wrong("key-file", "one of key-env and key-file");
   if (variable !== undefined) {
     if (!SECRET_NAME.test(variable)) {

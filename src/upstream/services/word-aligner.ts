@@ -15,8 +15,6 @@ export interface SpokenWord {
   /** From the start of the answer's audio; NaN: not known. */
   readonly startSeconds: number;
   readonly endSeconds: number;
-  /** Where it begins in the text that was sent, UTF-16, where the service says so. */
-  readonly textStart?: number;
 }
 
 /** Letters that may lie between two words: of what is not spoken, and for each that waits. */
@@ -26,6 +24,10 @@ const NEAR_LETTERS_A_WORD = 12;
 const SURE_LETTERS = 4;
 /** So far ahead a word is looked for that has to be confirmed. */
 const FAR_LETTERS = 400;
+/** A sentence has as many, at least. */
+const LOST_LETTERS = 12;
+/** Nobody speaks a letter in less. */
+export const MIN_LETTER_SECONDS = 0.03;
 /** Steps back that are rounding. */
 const TOLERANCE_SECONDS = 0.02;
 /** Times that go back by more count from somewhere else, and none behind them can be believed. */
@@ -59,16 +61,17 @@ export class WordAligner {
   /** What was placed last has its time. */
   #isEndTimed = false;
   #isLost = false;
+  #hasLost = false;
   #waiting: Waiting[] = [];
   /** What is to be given out next. */
   #characters: string[] = [];
   #charStarts: number[] = [];
   #charEnds: number[] = [];
 
-  /** `text`: what was asked for, with blanks for what is not spoken. */
-  constructor(text: string) {
+  /** `spoken`: as long as the text, with blanks in the place of what is not spoken. */
+  constructor(text: string, spoken: string = text) {
     this.#text = text;
-    const read = lettersOf(text);
+    const read = lettersOf(spoken);
     this.#letters = read.letters;
     this.#starts = Uint32Array.from(read.starts);
     this.#ends = Uint32Array.from(read.ends);
@@ -87,6 +90,11 @@ export class WordAligner {
   /** End of the last time. */
   get endSeconds(): number {
     return this.#endSeconds;
+  }
+
+  /** Whether so much of the text was passed over that nobody can have said it in the time between. */
+  get hasLost(): boolean {
+    return this.#hasLost;
   }
 
   /** Whether the end of the text has its time, and all times could be believed. */
@@ -120,11 +128,6 @@ export class WordAligner {
       this.#waiting.pop();
       this.#place(last, last.maybeAt);
       this.#place(word, this.#at, letters.length);
-      return;
-    }
-    const told = word.textStart === undefined ? -1 : this.#letterAt(word.textStart);
-    if (told >= this.#at && this.#letters.startsWith(letters, told)) {
-      this.#place(word, told, letters.length);
       return;
     }
     if (this.#letters.startsWith(letters, this.#at) && this.#goesOn(letters)) {
@@ -190,6 +193,9 @@ export class WordAligner {
     const start = this.#starts[at] ?? this.#text.length;
     const end = this.#ends[at + length - 1] ?? start;
     const startSeconds = isBelieved ? Math.max(word.startSeconds, this.#endSeconds) : Number.NaN;
+    const passed = this.#waiting.length > 0 ? 0 : at - this.#at;
+    if (passed >= LOST_LETTERS && startSeconds - this.#endSeconds < passed * MIN_LETTER_SECONDS)
+      this.#hasLost = true;
     this.#placeBetween(start, at > this.#at, startSeconds);
     this.#spread(end, startSeconds, isBelieved ? Math.max(word.endSeconds, startSeconds) : Number.NaN);
     this.#at = at + length;

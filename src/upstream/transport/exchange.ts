@@ -184,8 +184,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (this.isOver || this.#isTurnedAway) return;
-    this.#silence.sign();
-    this.#hasData = true;
+    if (this.#hasData) this.#silence.sign();
+    else this.#begin();
     if (this.#isHeldBack) this.#held.push(piece);
     else this.#handData(piece);
     this.#options.onRead();
@@ -203,6 +203,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#end();
+  }
+
+  /** The first piece: a service that may take long to begin may not take as long to go on. */
+  #begin(): void {
+    this.#hasData = true;
+    const { headersMs, firstPieceMs, timeoutMs } = this.#options;
+    if (Math.max(headersMs, firstPieceMs) > timeoutMs) this.#silence.stop();
+    this.#silence.goOn();
   }
 
   #end(): void {

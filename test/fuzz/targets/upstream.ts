@@ -231,7 +231,7 @@ const services: Target = {
 
 function answerOf(name: string, pieces: Iterable<Buffer>): string {
   const format = parseUpstreamFormat("pcm_24000");
-  const adapter = SERVICES[name]?.create({ name, key: "", model: "", sampleRate: 24_000 });
+  const adapter = SERVICES[name]?.create({ name, key: "", baseUrl: "", model: "", sampleRate: 24_000 });
   if (format === undefined || adapter === undefined) throw new Error("there is no such service");
   const request = {
     kind: "speech",

@@ -15,7 +15,7 @@ export interface Spoken {
 export interface SpokenOptions {
   readonly sampleRate: number;
   /** The words that are said; default those of the text, without punctuation. */
-  readonly say?: readonly string[];
+  readonly say?: readonly string[] | undefined;
 }
 
 /** Before the first word, between two, behind the last, and for each letter; ms. */

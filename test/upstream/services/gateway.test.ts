@@ -3,11 +3,12 @@ import { describe, expect, it } from "vitest";
 import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";
-import { CARTESIA_KEY, CARTESIA_VOICE, type CartesiaOptions, cartesia } from "../../kit/vendors/cartesia.ts";
+import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
 import { speak } from "../../kit/vendors/spoken.ts";
+import type { TimedOptions } from "../../kit/vendors/timed-steps.ts";
 import { TEXT } from "./rig.ts";
 
-async function rig(options: CartesiaOptions = {}, settings: Parameters<typeof gatewayAt>[1] = {}) {
+async function rig(options: TimedOptions = {}, settings: Parameters<typeof gatewayAt>[1] = {}) {
   const first = await startFakeUpstream();
   const vendor = await startFakeUpstream(cartesia(options));
   const file = [{ name: "cartesia", url: vendor.url, "key-env": "CARTESIA_API_KEY" }];

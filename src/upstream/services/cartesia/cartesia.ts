@@ -3,12 +3,11 @@
  * API's version is a header; `done` is the end, and what ends without it was cut.
  */
 import type { Sampled } from "../../../audio/containers/wav-stripper.ts";
-import { GatewayError } from "../../../errors.ts";
-import { JsonLines } from "../../parse/json-lines.ts";
 import type { BodyReader } from "../../transport/speech-stream.ts";
 import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
-import { audioKey, numberOf, objectOf, readAudioLine, textOf } from "../json-values.ts";
+import { audioKey, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
+import { lineReader } from "../line-reader.ts";
 import { timedWords } from "../timed-words.ts";
 
 /** The newest that is known. */
@@ -49,7 +48,7 @@ export function createCartesia({ key, model }: ServiceSettings): ServiceAdapter 
       body: bodyOf(request, format, model),
       audio: format,
     }),
-    answer: (_headers, sink) => new CartesiaReader(sink),
+    answer: (_headers, sink) => read(sink),
   };
 }
 
@@ -70,49 +69,36 @@ function bodyOf(
   });
 }
 
-class CartesiaReader implements BodyReader {
-  readonly #sink: AnswerSink;
-  readonly #lines = new JsonLines({
-    onLine: (bytes, start, end) => this.#event(readAudioLine(bytes, { start, end }, DATA)),
+function read(sink: AnswerSink): BodyReader {
+  let isDone = false;
+  return lineReader({
+    key: DATA,
+    onLine: (value, audio) => {
+      switch (value.type) {
+        case "chunk":
+          if (audio !== null) sink.piece({ audio });
+          return;
+        case "timestamps": {
+          const { words, start, end } = objectOf(value.word_timestamps);
+          sink.piece({ words: timedWords(words, start, end) });
+          return;
+        }
+        case "done":
+          isDone = true;
+          return;
+        case "error": {
+          const status = numberOf(value.status_code);
+          // In the middle of a stream it is 206, whatever went wrong.
+          sink.fail({ status: status >= 400 ? status : 500, body: value });
+          return;
+        }
+        default:
+          // Phonemes, and whatever comes to be, have a type; what has none is no event.
+          if (textOf(value.type) === "") sink.fail({ status: 500, body: value });
+      }
+    },
+    onEnd: () => {
+      if (!isDone) throw truncated("its last event is missing");
+    },
   });
-  #isDone = false;
-
-  constructor(sink: AnswerSink) {
-    this.#sink = sink;
-  }
-
-  push(piece: Buffer): void {
-    this.#lines.push(piece);
-  }
-
-  end(): void {
-    this.#lines.flush();
-    if (this.#isDone) return;
-    throw new GatewayError("upstream_truncated", "Cartesia ended its stream without its last event: done");
-  }
-
-  #event({ value, audio }: ReturnType<typeof readAudioLine>): void {
-    switch (value.type) {
-      case "chunk":
-        if (audio !== null) this.#sink.piece({ audio });
-        return;
-      case "timestamps": {
-        const { words, start, end } = objectOf(value.word_timestamps);
-        this.#sink.piece({ words: timedWords(words, start, end) });
-        return;
-      }
-      case "done":
-        this.#isDone = true;
-        return;
-      case "error": {
-        const status = numberOf(value.status_code);
-        // In the middle of a stream it is 206, whatever went wrong.
-        this.#sink.fail({ status: status >= 400 ? status : 500, body: value });
-        return;
-      }
-      default:
-        // Phonemes, and whatever comes to be: nothing that is spoken.
-        if (textOf(value.type) === "") this.#sink.fail({ status: 500, body: value });
-    }
-  }
 }

@@ -1,0 +1,134 @@
+/** What is asked of every service that has times of words, against its scripted one. */
+import { expect, it } from "vitest";
+import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
+import type { FakeScript } from "../../helpers/fake-answer.ts";
+import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
+import type { TimedFault, TimedOptions } from "../../kit/vendors/timed-steps.ts";
+import { asked, charactersOf, configOf, serviceAt, speech, TEXT, wordTimes } from "./rig.ts";
+
+export interface TimedService {
+  readonly service: string;
+  readonly script: (options: TimedOptions) => FakeScript;
+  readonly key: string;
+  readonly voice: string;
+  /** Hz: what PCM is native. */
+  readonly nativeRate: number;
+  /** Codes that are others than usual. */
+  readonly codes?: Partial<Record<TimedFault, string>>;
+}
+
+export function timedService({ service, script, key, voice, nativeRate, codes = {} }: TimedService) {
+  return async function said(
+    options: TimedOptions = {},
+    more: Parameters<typeof speech>[1] = {},
+    settings: Partial<ServiceConfig> & { timeoutMs?: number } = {},
+  ) {
+    const { timeoutMs, ...config } = settings;
+    await using vendor = await startFakeUpstream(script(options));
+    await using upstream = serviceAt(configOf(service, vendor.url, { key, ...config }), timeoutMs);
+    const recorder = await asked(upstream, speech(voice, { outputFormat: `pcm_${nativeRate}`, ...more }));
+    return { recorder, request: vendor.requests[0], codes };
+  };
+}
+
+/** Rows of tests. */
+export function behavesAsTimed(service: TimedService): void {
+  const said = timedService(service);
+  const { nativeRate, codes = {}, key } = service;
+  const truth = speak(TEXT, { sampleRate: nativeRate });
+
+  it("speaks PCM to the sample, with each word at its time", async () => {
+    const { recorder } = await said();
+    expect(recorder.failure).toBeNull();
+    expect(recorder.audio.equals(bytesOf(truth.pcm))).toBe(true);
+    const words = wordTimes(recorder, TEXT);
+    expect(words.map(({ text }) => text)).toEqual(truth.words.map(({ text }) => text));
+    for (const [index, { start, end }] of truth.words.entries()) {
+      expect(words[index]?.start).toBeCloseTo(start, 6);
+      expect(words[index]?.end).toBeCloseTo(end, 6);
+    }
+  });
+
+  it.each(["ulaw_8000", "pcm_16000", "opus_48000_64"])(
+    "speaks %s, as long as its words",
+    async (outputFormat) => {
+      const { recorder } = await said({}, { outputFormat });
+      expect(recorder.failure).toBeNull();
+      const bytesPerSecond = { ulaw_8000: 8000, pcm_16000: 32_000 }[outputFormat];
+      if (bytesPerSecond === undefined) expect(recorder.audio.toString("latin1", 0, 4)).toBe("OggS");
+      else expect(recorder.bytes / bytesPerSecond).toBeCloseTo(truth.seconds, 2);
+    },
+  );
+
+  it("times on lines of their own, behind all audio", async () => {
+    const { recorder } = await said({ fault: "times behind the audio" });
+    const starts = wordTimes(recorder, TEXT).map(({ start }) => start);
+    expect(starts).toEqual(truth.words.map(({ start }) => expect.closeTo(start, 6)));
+  });
+
+  it("a number that is written out stands at its place, and the words behind it at theirs", async () => {
+    const text = "I have 25 cats, and 3 dogs.";
+    const say = "I have twenty five cats and three dogs".split(" ");
+    const { recorder } = await said({ say }, { text });
+    const spoken = speak(text, { sampleRate: nativeRate, say }).words;
+    const words = wordTimes(recorder, text);
+    const expected = [0, 1, [2, 3], 4, 5, 6, 7].map((place) => {
+      const [first = 0, last = 0] = typeof place === "number" ? [place, place] : place;
+      return [spoken[first]?.start, spoken[last]?.end];
+    });
+    for (const [index, [start = 0, end = 0]] of expected.entries()) {
+      expect(words[index]?.start).toBeCloseTo(start, 6);
+      expect(words[index]?.end).toBeCloseTo(end, 6);
+    }
+  });
+
+  it("no times: none are made up", async () => {
+    const { recorder } = await said({ fault: "no times" });
+    expect(recorder.isEnded).toBe(true);
+    expect(charactersOf(recorder.chunks)).toEqual([]);
+  });
+
+  it("times that go back are not believed, nor any behind them", async () => {
+    const { recorder } = await said({ fault: "times go back" });
+    expect(recorder.isEnded).toBe(true);
+    const known = charactersOf(recorder.chunks).filter(({ start }) => !Number.isNaN(start));
+    expect(known.length).toBeGreaterThan(10);
+    expect(known.every(({ start }, index) => start >= (known[index - 1]?.start ?? 0))).toBe(true);
+    expect(Math.max(...known.map(({ end }) => end))).toBeLessThan(1.6);
+  });
+
+  it("times that are missing leave words without times", async () => {
+    const { recorder } = await said({ fault: "times short" });
+    expect(recorder.isEnded).toBe(true);
+    expect(charactersOf(recorder.chunks).every(({ start }) => Number.isNaN(start))).toBe(true);
+  });
+
+  it.each([
+    ["error after 200", "upstream_failed"],
+    ["no end", "upstream_truncated"],
+    ["words missing", "upstream_truncated"],
+    ["empty", "upstream_truncated"],
+    ["html", "upstream_protocol"],
+    ["not json", "upstream_protocol"],
+    ["another rate", "upstream_protocol"],
+    ["reset", "upstream_truncated"],
+    ["too many", "upstream_rate_limited"],
+  ] as const)("%s: %s", async (fault, usual) => {
+    const { recorder } = await said({ fault });
+    expect(recorder.failure).toMatchObject({ code: codes[fault] ?? usual });
+    expect(recorder.failure?.message).not.toContain("quick");
+    if (key !== "") expect(recorder.failure?.message).not.toContain(key);
+  });
+
+  it("a stall ends with upstream_timeout", async () => {
+    const { recorder } = await said({ fault: "stall" }, {}, { timeoutMs: 150 });
+    expect(recorder.failure).toMatchObject({ code: "upstream_timeout" });
+  });
+
+  it.runIf(key !== "")("a key that it refuses", async () => {
+    const { recorder } = await said({}, {}, { key: "another-key-0123456789" });
+    expect(recorder.failure).toMatchObject({ code: "upstream_unauthorized" });
+    expect(recorder.failure?.message).toContain("key-env");
+  });
+}
