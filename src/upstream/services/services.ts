@@ -1,6 +1,7 @@
 /** The services that there are adapters for. */
 import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";
+import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
@@ -16,6 +17,7 @@ export interface Service {
 export const SERVICES: Readonly<Record<string, Service>> = {
   cartesia: { url: "https://api.cartesia.ai", key: "needed", create: createCartesia },
   inworld: { url: "https://api.inworld.ai", key: "needed", create: createInworld },
+  hume: { url: "https://api.hume.ai", key: "needed", create: createHume },
 };
 
 export type AskingOptions = Pick<
