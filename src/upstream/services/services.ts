@@ -5,6 +5,7 @@ import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
+import { createSpeechify } from "./speechify/speechify.ts";
 
 export interface Service {
   /** Where it is, unless it is said; null: it has to be said. */
@@ -18,6 +19,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   cartesia: { url: "https://api.cartesia.ai", key: "needed", create: createCartesia },
   inworld: { url: "https://api.inworld.ai", key: "needed", create: createInworld },
   hume: { url: "https://api.hume.ai", key: "needed", create: createHume },
+  speechify: { url: "https://api.speechify.ai", key: "needed", create: createSpeechify },
 };
 
 export type AskingOptions = Pick<
