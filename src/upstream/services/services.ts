@@ -3,6 +3,7 @@ import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";
 import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
+import { createKokoro } from "./kokoro/kokoro.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
@@ -20,6 +21,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   inworld: { url: "https://api.inworld.ai", key: "needed", create: createInworld },
   hume: { url: "https://api.hume.ai", key: "needed", create: createHume },
   speechify: { url: "https://api.speechify.ai", key: "needed", create: createSpeechify },
+  kokoro: { url: null, key: "optional", create: createKokoro },
 };
 
 export type AskingOptions = Pick<

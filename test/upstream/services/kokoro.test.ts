@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
+import { wordTimes } from "./rig.ts";
+import { behavesAsTimed, type TimedService, timedService } from "./timed-services.ts";
+
+const KOKORO: TimedService = {
+  service: "kokoro",
+  script: kokoro,
+  key: "",
+  voice: KOKORO_VOICE,
+  nativeRate: 24_000,
+};
+const said = timedService(KOKORO);
+
+describe("Kokoro-FastAPI", () => {
+  behavesAsTimed(KOKORO);
+
+  it("gets speed, its letter for the language, and its own words for pauses", async () => {
+    const text = 'Wait <break time="500ms"/> here.';
+    const { recorder, request } = await said({}, { text, voiceSettings: { speed: 1.2 }, languageCode: "en" });
+    expect(recorder.failure).toBeNull();
+    expect(request?.json).toMatchObject({ input: "Wait [pause:0.5s] here.", speed: 1.2, lang_code: "a" });
+  });
+
+  it("may be asked not to keep texts: it is one's own", async () => {
+    expect((await said({}, { enableLogging: false })).recorder.failure).toBeNull();
+  });
+
+  it("a sentence that it leaves out is missed, and nothing behind it is spoken", async () => {
+    const text = "This is the first one. Then comes another one. And this is the last.";
+    const losing: TimedService = {
+      ...KOKORO,
+      script: (options) => kokoro({ ...options, loses: /Then [^.]*\./ }),
+    };
+    const { recorder } = await timedService(losing)({}, { text });
+    expect(recorder.failure).toMatchObject({ code: "upstream_truncated" });
+  });
+
+  it("something short that is not said is no sentence", async () => {
+    const text = "This (ahem) is fine, all of it.";
+    const losing: TimedService = {
+      ...KOKORO,
+      script: (options) => kokoro({ ...options, loses: /\(ahem\)/ }),
+    };
+    const { recorder } = await timedService(losing)({}, { text });
+    expect(recorder.failure).toBeNull();
+    expect(wordTimes(recorder, text).map(({ text: word }) => word)).toContain("ahem");
+  });
+});
