@@ -103,6 +103,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "upstream-refusal": ["upstream/vendors/refusal.ts"],
   "upstream-services": [
     "upstream/services/audio-converter.ts",
+    "upstream/services/audio-type.ts",
     "upstream/services/json-values.ts",
     "upstream/services/service-dialect.ts",
   ],
@@ -159,5 +160,6 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "service/http/voices/voices.ts":
     "takes a page's token as JSON of two fields, and any error of it as a refusal",
   "upstream/cache/phrase-cache-chunks.ts": "reads what the gateway wrote",
+  "upstream/services/deepgram/deepgram.ts": "writes a query",
   "upstream/transport/request.ts": "writes",
 };

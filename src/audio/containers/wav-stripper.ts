@@ -83,9 +83,15 @@ export class WavStripper {
     while (bytes.length > 0) bytes = this.#step(bytes);
   }
 
-  /** Nothing follows. Throws as `push`. */
+  /** Nothing follows. Throws as `push`, and upstream_truncated where a header has told of more. */
   finish(): void {
+    const state = this.#state;
     this.startChunk();
+    if (state.kind !== "samples" || !Number.isFinite(state.left)) return;
+    throw new GatewayError(
+      "upstream_truncated",
+      `The upstream's audio ends early: ${state.left} bytes of what its WAV header tells are missing`,
+    );
   }
 
   /** Returns what is left of the bytes. */

@@ -4,7 +4,7 @@ import type { UpstreamFormat } from "../../audio/formats.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Alignment } from "../../timing/alignment.ts";
 import { headerOf, type ResponseHeaders } from "../headers.ts";
-import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
+import type { BodyReader, Dialect, Refused } from "../transport/speech-stream.ts";
 import type { SpeechRequest, SynthesisChunk, SynthesisHead } from "../types.ts";
 import type { ServiceAdapter, ServiceRequest } from "./adapter.ts";
 import { AudioConverter } from "./audio-converter.ts";
@@ -95,12 +95,13 @@ export class ServiceDialect implements Dialect {
     };
   }
 
-  refusal(refused: {
-    readonly status: number;
-    readonly headers: ResponseHeaders;
-    readonly body: Buffer;
-  }): GatewayError {
+  refusal(refused: Refused): GatewayError {
     return this.#refusal(refused);
+  }
+
+  /** Such as an empty account, which some say with the status of too many requests. */
+  isFinal(refused: Refused): boolean {
+    return this.#refusal(refused).code !== "upstream_rate_limited";
   }
 
   close(): void {

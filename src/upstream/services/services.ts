@@ -4,6 +4,7 @@ import { createCartesia } from "./cartesia/cartesia.ts";
 import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
 import { createKokoro } from "./kokoro/kokoro.ts";
+import { createOpenAi } from "./openai/openai.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
@@ -22,6 +23,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   hume: { url: "https://api.hume.ai", key: "needed", create: createHume },
   speechify: { url: "https://api.speechify.ai", key: "needed", create: createSpeechify },
   kokoro: { url: null, key: "optional", create: createKokoro },
+  openai: { url: null, key: "optional", create: createOpenAi },
 };
 
 export type AskingOptions = Pick<

@@ -24,6 +24,12 @@ export interface ExchangeReceiver {
   sent(): void;
   /** Turned away for too many, it waits for its turn again: `sent` follows once more. */
   turnedAway?(): void;
+  /** Whether it is of no use to ask again, as the body of such a refusal says; without this it always is. */
+  isFinal?(refused: {
+    readonly status: number;
+    readonly headers: ResponseHeaders;
+    readonly body: Buffer;
+  }): boolean;
   head(status: number, headers: ResponseHeaders): void;
   data(piece: Buffer): void;
   end(): void;
@@ -67,6 +73,9 @@ const BUSY_RETRY_MS = 1000;
 /** waiting -> asking -> answering -> over; asking -> waiting where it was turned away; any -> over. */
 type Phase = "waiting" | "asking" | "answering" | "over";
 
+/** Reads of a refusal that are looked at: it is a line or two. */
+const MAX_REFUSAL_PIECES = 4;
+
 const GIVEN_UP = new GatewayError(
   "session_closed",
   "The request was given up: its session no longer wants it",
@@ -81,6 +90,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #timesTurnedAway = 0;
   /** The answer in hand is a 429, and is not the one that is handed on. */
   #isTurnedAway = false;
+  /** Its head and body, where the receiver wants to see them. */
+  #turnedAway: {
+    readonly status: number;
+    readonly headers: ResponseHeaders;
+    readonly pieces: Buffer[];
+  } | null = null;
   /** How long after it. */
   #askAgainMs = 0;
   /** Held until undici is done with the request, which for one given up while it connects is later than `over`. */
@@ -167,6 +182,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     informPermit(this.#permit, status, headers);
     if (status === 429 && this.#mayAskAgain(headers)) {
       this.#isTurnedAway = true;
+      this.#turnedAway =
+        this.#options.receiver.isFinal === undefined ? null : { status, headers, pieces: [] };
       this.#options.receiver.turnedAway?.();
       return;
     }
@@ -183,7 +200,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (this.isOver || this.#isTurnedAway) return;
+    if (this.isOver) return;
+    if (this.#isTurnedAway) {
+      this.#keepRefusal(piece);
+      return;
+    }
     if (this.#hasData) this.#silence.sign();
     else this.#begin();
     if (this.#isHeldBack) this.#held.push(piece);
@@ -193,7 +214,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isTurnedAway && !this.isOver) {
-      this.#askAgain();
+      if (this.#isRefusalFinal()) this.#handRefusal();
+      else this.#askAgain();
       return;
     }
     if (this.#isHeldBack && !this.isOver) {
@@ -256,9 +278,40 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return clock.nowMs() + this.#askAgainMs <= this.#beganMs + patienceMs;
   }
 
+  #keepRefusal(piece: Buffer): void {
+    const kept = this.#turnedAway?.pieces;
+    if (kept !== undefined && kept.length < MAX_REFUSAL_PIECES) kept.push(piece);
+  }
+
+  #isRefusalFinal(): boolean {
+    if (this.#turnedAway === null) return false;
+    const { pieces, ...refused } = this.#turnedAway;
+    return this.#options.receiver.isFinal?.({ ...refused, body: Buffer.concat(pieces) }) === true;
+  }
+
+  /** Handed on as any other refusal is. */
+  #handRefusal(): void {
+    const refused = this.#turnedAway;
+    if (refused === null) return;
+    this.#isTurnedAway = false;
+    this.#turnedAway = null;
+    this.#phase = "answering";
+    this.#judge(null);
+    const { receiver } = this.#options;
+    try {
+      receiver.head(refused.status, refused.headers);
+      for (const piece of refused.pieces) receiver.data(piece);
+    } catch (thrown) {
+      this.fail(toGatewayError(thrown));
+      return;
+    }
+    this.#end();
+  }
+
   /** The 429 is read to its end: the place is somebody else's, and this one waits for another. */
   #askAgain(): void {
     this.#isTurnedAway = false;
+    this.#turnedAway = null;
     this.#timesTurnedAway += 1;
     this.#silence.stop();
     this.#freeConnection();

@@ -19,13 +19,17 @@ export interface Dialect {
   /** Reads its body. `onChunk` may be called from within `push` and `end`. */
   body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader;
   /** `body`: as much of it as was read. */
-  refusal(refused: {
-    readonly status: number;
-    readonly headers: ResponseHeaders;
-    readonly body: Buffer;
-  }): GatewayError;
+  refusal(refused: Refused): GatewayError;
+  /** Whether it is of no use to ask again after a 429 that says so. Without it: it always is. */
+  isFinal?(refused: Refused): boolean;
   /** The synthesis is over, however it ended. Idempotent. */
   close?(): void;
+}
+
+export interface Refused {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: Buffer;
 }
 
 /** Both throw what is wrong with the answer. */
@@ -100,6 +104,10 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
 
   turnedAway(): void {
     this.#handlers.requestTurnedAway?.();
+  }
+
+  isFinal(refused: Refused): boolean {
+    return this.#dialect.isFinal?.(refused) === true;
   }
 
   head(status: number, headers: ResponseHeaders): void {

@@ -29,11 +29,11 @@ export function configOf(service: string, baseUrl: string, more: Partial<Service
 
 export type TestService = ServiceUpstream & AsyncDisposable;
 
-export function serviceAt(config: ServiceConfig, timeoutMs = 10_000): TestService {
+export function serviceAt(config: ServiceConfig, timeoutMs = 10_000, patienceMs = 0): TestService {
   const upstream = createServiceUpstream(config, {
     maxQueued: 16,
     timeoutMs,
-    patienceMs: 0,
+    patienceMs,
     log: silentLog,
     clock: systemClock,
     onRead: () => undefined,

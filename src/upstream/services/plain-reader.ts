@@ -1,0 +1,73 @@
+/** Reads a body that is audio and nothing else: WAV, or samples. What is neither would be heard as noise. */
+import { GatewayError } from "../../errors.ts";
+import type { BodyReader } from "../transport/speech-stream.ts";
+import type { AnswerSink } from "./adapter.ts";
+import { isObject, parseOrUndefined } from "./json-values.ts";
+
+/** As much of a body is looked at. */
+const HEAD_BYTES = 16;
+/** Of a body that is JSON, and so an error. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** `sampleRate`: what the headers say of samples without a header; null: nothing. */
+export function plainReader(sink: AnswerSink, sampleRate: number | null): BodyReader {
+  if (sampleRate !== null) sink.plain({ codec: "pcm", sampleRate, channels: 1 });
+  return new PlainReader(sink);
+}
+
+class PlainReader implements BodyReader {
+  readonly #sink: AnswerSink;
+  #reading: "head" | "audio" | "error" = "head";
+  #kept: Buffer = Buffer.alloc(0);
+
+  constructor(sink: AnswerSink) {
+    this.#sink = sink;
+  }
+
+  push(piece: Buffer): void {
+    if (this.#reading === "audio") {
+      this.#sink.piece({ audio: piece });
+      return;
+    }
+    this.#kept = this.#kept.length === 0 ? piece : Buffer.concat([this.#kept, piece]);
+    if (this.#reading === "head" && this.#kept.length >= HEAD_BYTES) this.#begin();
+    else if (this.#kept.length > MAX_ERROR_BYTES) this.#fail();
+  }
+
+  end(): void {
+    if (this.#reading === "head" && this.#kept.length > 0) this.#begin();
+    if (this.#reading === "error") this.#fail();
+  }
+
+  #begin(): void {
+    const head = this.#kept.toString("latin1", 0, HEAD_BYTES);
+    const other = OTHERS.find(({ pattern }) => pattern.test(head));
+    if (other !== undefined) {
+      const what = `it is ${other.name}, expected WAV or samples`;
+      throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
+    }
+    // Samples may begin with a brace, but not with one and a quote.
+    this.#reading = /^\s*\{\s*"/.test(head) ? "error" : "audio";
+    if (this.#reading === "audio") this.#sink.piece({ audio: this.#takeKept(), isChunk: true });
+  }
+
+  /** JSON under a status of 200 says what went wrong. */
+  #fail(): never {
+    const body = parseOrUndefined(this.#takeKept().toString("utf8"));
+    if (isObject(body)) this.#sink.fail({ body });
+    throw new GatewayError("upstream_protocol", "The upstream's audio can't be used: it is a text");
+  }
+
+  #takeKept(): Buffer {
+    const kept = this.#kept;
+    this.#kept = Buffer.alloc(0);
+    return kept;
+  }
+}
+
+const OTHERS: readonly { readonly name: string; readonly pattern: RegExp }[] = [
+  { name: "a web page", pattern: /^\s*<(?:!doctype|html)/i },
+  { name: "Ogg", pattern: /^OggS/ },
+  { name: "FLAC", pattern: /^fLaC/ },
+  { name: "MP3", pattern: /^ID3/ },
+];

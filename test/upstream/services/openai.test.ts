@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
+import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import {
+  OPENAI_KEY,
+  OPENAI_VOICE,
+  type OpenAiManner,
+  type OpenAiOptions,
+  openAi,
+} from "../../kit/vendors/openai.ts";
+import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
+import { asked, charactersOf, configOf, serviceAt, speech, TEXT } from "./rig.ts";
+
+async function said(
+  options: OpenAiOptions = {},
+  more: Parameters<typeof speech>[1] = {},
+  {
+    timeoutMs,
+    patienceMs,
+    ...config
+  }: Partial<ServiceConfig> & { timeoutMs?: number; patienceMs?: number } = {},
+) {
+  await using vendor = await startFakeUpstream(openAi(options));
+  await using upstream = serviceAt(configOf("openai", vendor.url, config), timeoutMs, patienceMs);
+  const recorder = await asked(upstream, speech(OPENAI_VOICE, more));
+  return { recorder, requests: vendor.requests };
+}
+
+const TRUTH = bytesOf(speak(TEXT, { sampleRate: 24_000 }).pcm);
+
+describe("servers of OpenAI's shape", () => {
+  it.each([
+    "openai",
+    "whole file",
+    "wav for pcm",
+    "own rate",
+    "said rate",
+    "file for each sentence",
+    "events",
+    "stereo",
+  ] as const)("%s: its samples, and nothing else", async (manner) => {
+    const { recorder } = await said({ manner });
+    expect(recorder.failure).toBeNull();
+    expect(recorder.audio.equals(TRUTH)).toBe(true);
+    expect(charactersOf(recorder.chunks)).toEqual([]);
+  });
+
+  it("floats become samples", async () => {
+    const { recorder } = await said({ manner: "floats" });
+    const pcm = new Int16Array(Uint8Array.from(recorder.audio).buffer);
+    const truth = speak(TEXT, { sampleRate: 24_000 }).pcm;
+    expect(pcm.length).toBe(truth.length);
+    expect(pcm.every((sample, index) => Math.abs(sample - (truth[index] ?? 0)) <= 1)).toBe(true);
+  });
+
+  it.each<readonly [OpenAiManner, number, number | null]>([
+    ["own rate", 22_050, null],
+    ["said rate", 16_000, null],
+    ["whole file", 22_050, null],
+    ["own rate", 16_000, 16_000],
+    // What the answer says wins over what is set.
+    ["said rate", 16_000, 24_000],
+    ["wav for pcm", 22_050, 24_000],
+  ])("%s at %i Hz, with sample-rate %s: at the rate that it has", async (manner, sampleRate, set) => {
+    const { recorder } = await said({ manner, sampleRate }, {}, { sampleRate: set });
+    expect(recorder.failure).toBeNull();
+    expect(recorder.bytes / 48_000).toBeCloseTo(speak(TEXT, { sampleRate }).seconds, 3);
+  });
+
+  it("asks for WAV, and for PCM only where its rate is set", async () => {
+    const formats = [];
+    for (const sampleRate of [null, 24_000]) {
+      const { requests } = await said({}, {}, { sampleRate });
+      formats.push((requests[0]?.json as { response_format?: string } | undefined)?.response_format);
+    }
+    expect(formats).toEqual(["wav", "pcm"]);
+  });
+
+  it("gets speed and the model; tags are not read aloud", async () => {
+    const text = 'Hello <break time="1s"/> there.';
+    const voiceSettings = { speed: 1.2, style: 0.1 };
+    const { recorder, requests } = await said({}, { text, voiceSettings }, { model: "kokoro" });
+    expect(requests[0]?.json).toMatchObject({ model: "kokoro", speed: 1.2 });
+    expect(requests[0]?.text).not.toContain("break");
+    expect(recorder.heads[0]?.ignored).toEqual(["voice_settings.style", "text (markup)"]);
+  });
+
+  it.each([
+    ["html", "upstream_protocol"],
+    ["html without its type", "upstream_protocol"],
+    ["json under 200", "upstream_invalid"],
+    ["mp3", "upstream_protocol"],
+    ["empty", "upstream_truncated"],
+    ["header alone", "upstream_truncated"],
+    ["odd format", "upstream_protocol"],
+    ["reset", "upstream_truncated"],
+    ["too many", "upstream_rate_limited"],
+    ["no quota", "upstream_forbidden"],
+  ] as const)("%s: %s", async (fault, code) => {
+    const { recorder } = await said({ fault });
+    expect(recorder.failure).toMatchObject({ code });
+  });
+
+  it.each([
+    ["event error", "upstream_failed"],
+    ["events without end", "upstream_truncated"],
+  ] as const)("%s: %s", async (fault, code) => {
+    const { recorder } = await said({ manner: "events", fault });
+    expect(recorder.failure).toMatchObject({ code });
+  });
+
+  it("a file that ends before its header says so is cut off", async () => {
+    const { recorder } = await said({ manner: "whole file", fault: "cut file" });
+    expect(recorder.failure).toMatchObject({ code: "upstream_truncated" });
+  });
+
+  it("a stall ends with upstream_timeout, however long its first audio may take", async () => {
+    const { recorder } = await said({ fault: "stall" }, {}, { timeoutMs: 150 });
+    expect(recorder.failure).toMatchObject({ code: "upstream_timeout" });
+  });
+
+  it("an empty account is not asked again, too many requests are", async () => {
+    const empty = await said({ fault: "no quota" }, {}, { patienceMs: 2000 });
+    expect(empty.requests).toHaveLength(1);
+    const many = await said({ fault: "too many" }, {}, { patienceMs: 600 });
+    expect(many.requests.length).toBeGreaterThan(1);
+    expect(many.recorder.failure).toMatchObject({ code: "upstream_rate_limited" });
+  });
+
+  it("shows the key where there is one", async () => {
+    const { recorder } = await said({ key: OPENAI_KEY }, {}, { key: OPENAI_KEY });
+    expect(recorder.failure).toBeNull();
+    const { recorder: refused } = await said({ key: OPENAI_KEY });
+    expect(refused.failure).toMatchObject({ code: "upstream_unauthorized" });
+  });
+
+  it("says how long its first audio may take", async () => {
+    await using vendor = await startFakeUpstream(openAi());
+    await using upstream = serviceAt(configOf("openai", vendor.url));
+    const waits: unknown[] = [];
+    await new Promise<void>((resolve) => {
+      upstream.open(speech(OPENAI_VOICE), {
+        requestSent: (firstAudioMs) => waits.push(firstAudioMs),
+        head: () => undefined,
+        chunk: () => undefined,
+        end: resolve,
+        error: () => resolve(),
+      });
+    });
+    expect(waits).toEqual([20_000]);
+  });
+});
