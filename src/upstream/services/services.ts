@@ -1,6 +1,7 @@
 /** The services that there are adapters for. */
 import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";
+import { createDeepgram } from "./deepgram/deepgram.ts";
 import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
 import { createKokoro } from "./kokoro/kokoro.ts";
@@ -24,6 +25,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   speechify: { url: "https://api.speechify.ai", key: "needed", create: createSpeechify },
   kokoro: { url: null, key: "optional", create: createKokoro },
   openai: { url: null, key: "optional", create: createOpenAi },
+  deepgram: { url: "https://api.deepgram.com", key: "needed", create: createDeepgram },
 };
 
 export type AskingOptions = Pick<
