@@ -6,6 +6,7 @@ import { createHume } from "./hume/hume.ts";
 import { createInworld } from "./inworld/inworld.ts";
 import { createKokoro } from "./kokoro/kokoro.ts";
 import { createOpenAi } from "./openai/openai.ts";
+import { createPiper } from "./piper/piper.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
@@ -26,6 +27,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   kokoro: { url: null, key: "optional", create: createKokoro },
   openai: { url: null, key: "optional", create: createOpenAi },
   deepgram: { url: "https://api.deepgram.com", key: "needed", create: createDeepgram },
+  piper: { url: null, key: "none", create: createPiper },
 };
 
 export type AskingOptions = Pick<
