@@ -13,13 +13,16 @@ export interface Need {
   readonly frameMs: number;
 }
 
-/** `opusBitrateKbps`: bit rate asked for when Opus is passed through. Nobody listening: the fewest bytes. */
-export function chooseSourceFormat(needs: readonly Need[], opusBitrateKbps: string): string {
+/**
+ * `opusBitrateKbps`: bit rate asked for when Opus is passed through; null: the voice's upstream makes none, and the threads
+ * that encode are the session's. Nobody listening: the fewest bytes.
+ */
+export function chooseSourceFormat(needs: readonly Need[], opusBitrateKbps: string | null): string {
   const [first] = needs;
   if (first === undefined) return "ulaw_8000";
   if (needs.every((need) => need.format === first.format)) {
     if (first.format !== "opus_48000") return first.format;
-    if (needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
+    if (opusBitrateKbps !== null && needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
       return `opus_48000_${opusBitrateKbps}`;
   }
   // Opus is encoded from 24 kHz: above that a voice has nothing that Opus at speech bit rates would keep, and

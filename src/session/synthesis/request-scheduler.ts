@@ -5,7 +5,7 @@
  */
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import { defaultModelFor } from "../../protocol/upstream-voice.ts";
+import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
@@ -246,10 +246,12 @@ export class RequestScheduler {
 
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
-    if (utterance.sourceFormat === "") {
-      utterance.chooseSourceFormat(chooseSourceFormat(output.needs(), deps.tuning.opusBitrateKbps));
-    }
     utterance.useVoice(this.#defaultVoice ?? "");
+    if (utterance.sourceFormat === "") {
+      const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
+      const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
+      utterance.chooseSourceFormat(chooseSourceFormat(output.needs(), opusBitrateKbps));
+    }
     const voiceId = utterance.voiceIds[0] ?? "";
     const choice = {
       outputFormat: utterance.sourceFormat,

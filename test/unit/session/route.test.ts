@@ -19,6 +19,12 @@ describe("chooseSourceFormat()", () => {
   ] as const)("%j asks for %s", (needs, expected) => {
     expect(chooseSourceFormat(needs, "64")).toBe(expected);
   });
+
+  it("asks for PCM where the voice's upstream makes no Opus", () => {
+    const needs = [{ format: "opus_48000", frameMs: 20 }] as const;
+    expect(chooseSourceFormat(needs, null)).toBe("pcm_24000");
+    expect(chooseSourceFormat([{ format: "ulaw_8000", frameMs: 20 }], null)).toBe("ulaw_8000");
+  });
 });
 
 describe("isPassThrough()", () => {
