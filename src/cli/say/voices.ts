@@ -1,5 +1,6 @@
 /** The voices of a gateway or an upstream: `GET /v1/voices`, for --list-voices, --voice by name, and doctor. */
 import { type ErrorCode, GatewayError } from "../../errors.ts";
+import { splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import { safeText, textColumns } from "../output/terminal-text.ts";
 import { nearest } from "../suggest.ts";
 
@@ -66,6 +67,8 @@ export function findVoice(voices: readonly Voice[], wanted: string): Voice {
     voices.find((voice) => voice.voice_id === wanted) ??
     voices.find((voice) => voice.name.toLowerCase() === lower);
   if (exact !== undefined) return exact;
+  // Of another upstream, which lists none; what is none of its voices, the gateway says.
+  if (splitUpstreamVoice(wanted) !== null) return { voice_id: wanted, name: wanted, labels: {} };
   const beginning = voices.filter((voice) => voice.name.toLowerCase().startsWith(lower));
   if (beginning.length === 1 && beginning[0] !== undefined) return beginning[0];
   const names = beginning.length > 1 ? beginning.map((voice) => voice.name) : [];

@@ -31,6 +31,7 @@ describe("findVoice()", () => {
     expect(findVoice(VOICES, "v2").name).toBe("Annika");
     expect(findVoice(VOICES, "anna").voice_id).toBe("v1");
     expect(findVoice(VOICES, "ze").voice_id).toBe("Bert");
+    expect(findVoice(VOICES, "cartesia:a0e9").voice_id).toBe("cartesia:a0e9");
     expect(findVoice(VOICES, "Bert").name).toBe("Zed");
   });
 
