@@ -1,12 +1,16 @@
 /** A gateway with the vendor and another service: what a client of a session gets of both. */
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import WebSocket from "ws";
 import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
 import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";
 import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
-import { speak } from "../../kit/vendors/spoken.ts";
+import { OPENAI_VOICE, openAi } from "../../kit/vendors/openai.ts";
+import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
 import type { TimedOptions } from "../../kit/vendors/timed-steps.ts";
-import { TEXT } from "./rig.ts";
+import { configOf, TEXT } from "./rig.ts";
 
 async function rig(options: TimedOptions = {}, settings: Parameters<typeof gatewayAt>[1] = {}) {
   const first = await startFakeUpstream();
@@ -127,5 +131,100 @@ describe("a gateway with several upstreams", () => {
     expect(words.map((word) => word.replace(/\W/g, ""))).toEqual(
       speak(TEXT, { sampleRate: 8000 }).words.map(({ text }) => text),
     );
+  });
+
+  it("has Opus made by the threads of its own", async () => {
+    await using all = await rig();
+    await using opus = await TestClient.connect(all.gateway, "/live/o?format=opus_48000&pace=burst");
+    opus.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    expect(await opus.next("utterance.done")).toMatchObject({ outcome: "done" });
+    expect(opus.eventsOf("utterance.started")).toMatchObject([{ source_format: "pcm_24000" }]);
+    expect(opus.frames.length).toBeGreaterThan(100);
+  });
+
+  it("a service without times: they are estimated", async () => {
+    await using first = await startFakeUpstream();
+    await using vendor = await startFakeUpstream(openAi());
+    await using gateway = await gatewayAt(first.url, {}, { services: [configOf("openai", vendor.url)] });
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    client.send({ type: "speak", text: TEXT, voice_id: `openai:${OPENAI_VOICE}` });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done", timing: "estimated" });
+    const words = client.eventsOf("words").flatMap((event) => event.words);
+    expect(words).toHaveLength(11);
+  });
+
+  it("speaks on OpenAI's path and on the vendor's socket", async () => {
+    await using all = await rig({}, { model: "eleven_flash_v2_5" });
+    const voice = `cartesia:${CARTESIA_VOICE}`;
+    const body = JSON.stringify({ model: "tts-1", voice, input: TEXT, response_format: "pcm" });
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${all.gateway.url}/v1/audio/speech`, { method: "POST", headers, body });
+    const truth = speak(TEXT, { sampleRate: 24_000 });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytesOf(truth.pcm))).toBe(true);
+    const path = `/v1/text-to-speech/${voice}/stream-input?output_format=pcm_24000`;
+    const socket = new WebSocket(`${all.gateway.wsUrl}${path}`);
+    const messages: { audio?: string | null; alignment?: { chars?: string[] } | null; error?: string }[] = [];
+    socket.on("message", (data: Buffer) => messages.push(JSON.parse(data.toString())));
+    await once(socket, "open");
+    socket.send(JSON.stringify({ text: " " }));
+    socket.send(JSON.stringify({ text: `${TEXT} `, flush: true }));
+    socket.send(JSON.stringify({ text: "" }));
+    await once(socket, "close");
+    const audio = Buffer.concat(messages.map((message) => Buffer.from(message.audio ?? "", "base64")));
+    expect(audio.equals(bytesOf(truth.pcm))).toBe(true);
+    const characters = messages.flatMap((message) => message.alignment?.chars ?? []).join("");
+    expect(characters.trim()).toBe(TEXT);
+  });
+
+  it("a phrase that was said is not asked for again, and says what its voice ignores all the same", async () => {
+    await using all = await rig({}, { phraseCacheMb: 4 });
+    const { client } = all;
+    const said = { type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}`, seed: 3 };
+    client.send(said);
+    await client.next("utterance.done");
+    client.send(said);
+    expect(await client.next("utterance.done", 2)).toMatchObject({ outcome: "done", timing: "exact" });
+    // Another upstream's voice of the same id is another phrase.
+    client.send({ ...said, voice_id: CARTESIA_VOICE });
+    await client.next("utterance.done", 3);
+    expect(all.vendor.requests.filter(({ method }) => method === "POST")).toHaveLength(1);
+    expect(all.first.requests.filter(({ method }) => method === "POST")).toHaveLength(1);
+    expect(client.eventsOf("warning").map(({ code }) => code)).toEqual([
+      "settings_ignored",
+      "settings_ignored",
+    ]);
+  });
+
+  it("keys name its voices and models like others", async () => {
+    using keys = new TestKeys();
+    await using all = await rig({}, {});
+    const services = [configOf("cartesia", all.vendor.url, { key: CARTESIA_KEY })];
+    await using gateway = await gatewayAt(all.first.url, { keysFile: keys.path }, { services });
+    const voice_id = `cartesia:${CARTESIA_VOICE}`;
+    const outcomes: string[] = [];
+    const grants = [
+      [{ voices: ["cartesia:*"] }, {}],
+      [{ voices: ["tone-*"] }, {}],
+      [{ models: ["cartesia:sonic-3"] }, { model_id: "cartesia:sonic-3" }],
+      [{ models: ["cartesia:sonic-3"] }, { model_id: "cartesia:sonic-2" }],
+      // A model of the first upstream does not open another's.
+      [{ models: ["eleven_flash_v2_5"] }, { model_id: "eleven_flash_v2_5" }],
+      [{ models: ["eleven_flash_v2_5"] }, {}],
+    ] as const;
+    for (const [allowed, more] of grants) {
+      const token = tokenFor({ sessions: ["*"], allow: ["open", "speak", "listen"], ...allowed });
+      const headers = { authorization: `Bearer ${token}` };
+      await using client = await TestClient.connect(gateway, "/live/k?format=ulaw_8000&pace=burst", {
+        headers,
+      });
+      await client.next("hello");
+      client.send({ type: "speak", text: TEXT, voice_id, ...more });
+      await client.until(
+        () => client.eventsOf("error").length + client.eventsOf("utterance.done").length > 0,
+      );
+      const [error] = client.eventsOf("error");
+      outcomes.push(error?.code ?? client.eventsOf("utterance.done")[0]?.outcome ?? "");
+    }
+    expect(outcomes).toEqual(["done", "forbidden", "done", "forbidden", "upstream_invalid", "forbidden"]);
   });
 });

@@ -1,0 +1,61 @@
+/** What `voicewire doctor` says of other services. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { CHECKS } from "../../../src/cli/doctor/doctor-checks.ts";
+import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { DEFAULTS } from "../../helpers/start-gateway.ts";
+import { CARTESIA_KEY, cartesia } from "../../kit/vendors/cartesia.ts";
+import { piper } from "../../kit/vendors/piper.ts";
+import { memoryIo } from "../../unit/cli/memory-io.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "voicewire-upstreams-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function check(entries: unknown) {
+  const found = CHECKS.find(({ name }) => name === "upstreams");
+  if (found === undefined) throw new Error("There is no such check, expected one");
+  const [path, keyFile] = [join(folder, "upstreams.json"), join(folder, "key")];
+  writeFileSync(path, JSON.stringify(entries));
+  writeFileSync(keyFile, CARTESIA_KEY);
+  return found.run({ io: memoryIo([]), config: { ...DEFAULTS, upstreams: path } });
+}
+
+describe("doctor's check of other services", () => {
+  it("names each, and whether it answers", async () => {
+    await using cloud = await startFakeUpstream(cartesia());
+    await using local = await startFakeUpstream(piper());
+    const entries = [
+      { name: "cartesia", url: cloud.url, "key-file": join(folder, "key") },
+      { name: "piper", url: local.url },
+    ];
+    const { status, detail } = await check(entries);
+    expect(status).toBe("ok");
+    expect(detail).toMatch(/^cartesia: .* answers in \d+ ms; piper: .* answers in \d+ ms$/);
+    expect(detail).not.toContain(CARTESIA_KEY);
+    const gone = { name: "gone", service: "piper", url: "http://127.0.0.1:1" };
+    expect(await check([...entries, gone])).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining("does not answer: upstream_unreachable"),
+    });
+    expect(await check([gone])).toMatchObject({ status: "fail" });
+  });
+
+  it("a key that is refused, and a service that fails", async () => {
+    await using locked = await startFakeUpstream(() => ({ status: 401 }));
+    await using broken = await startFakeUpstream(() => ({ status: 503 }));
+    const entries = [
+      { name: "locked", service: "openai", url: locked.url },
+      { name: "broken", service: "openai", url: broken.url },
+    ];
+    expect(await check(entries)).toMatchObject({
+      status: "fail",
+      detail: expect.stringMatching(/refuses its key \(401\).*answers 503/),
+    });
+  });
+
+  it("a file that is wrong", async () => {
+    await expect(check([{ name: "piper" }])).rejects.toMatchObject({ code: "invalid_config" });
+  });
+});

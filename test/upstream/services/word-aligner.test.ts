@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type SpokenWord, WordAligner } from "../../../src/upstream/services/word-aligner.ts";
+
+/** Words of half a second each, one behind the other. */
+function said(words: string): SpokenWord[] {
+  return words
+    .split(" ")
+    .map((text, index) => ({ text, startSeconds: index / 2, endSeconds: (index + 1) / 2 }));
+}
+
+/** The times of each word of the text, in steps of half a second; null: not known. */
+function aligned(text: string, words: readonly SpokenWord[], each = 1) {
+  const aligner = new WordAligner(text);
+  const characters: { text: string; start: number; end: number }[] = [];
+  const take = (alignment: ReturnType<WordAligner["finish"]>): void => {
+    for (const [index, character] of (alignment?.characters ?? []).entries()) {
+      const start = alignment?.character_start_times_seconds[index] ?? Number.NaN;
+      characters.push({
+        text: character,
+        start,
+        end: alignment?.character_end_times_seconds[index] ?? Number.NaN,
+      });
+    }
+  };
+  for (let at = 0; at < words.length; at += each) take(aligner.push(words.slice(at, at + each)));
+  take(aligner.finish());
+  const joined = characters.map((character) => character.text).join("");
+  let at = 0;
+  const places = characters.map((character) => {
+    at += character.text.length;
+    return at - character.text.length;
+  });
+  const times = [...joined.matchAll(/[\p{L}\p{M}\p{N}'$%.,-]*[\p{L}\p{N}]/gu)].map(({ 0: word, index }) => {
+    const start = characters[places.indexOf(index)]?.start ?? Number.NaN;
+    const end = characters[places.findLastIndex((place) => place < index + word.length)]?.end ?? Number.NaN;
+    return [word, Number.isNaN(start) ? null : start * 2, Number.isNaN(end) ? null : end * 2];
+  });
+  return { joined, times, aligner };
+}
+
+describe("words in a text", () => {
+  it.each([
+    ["in another case, without punctuation", "Hello, World!", "hello world", [0, 1]],
+    ["a number in words", "I have 25 cats", "I have twenty five cats", [0, 1, 2, 4]],
+    [
+      "an amount in words",
+      "It costs $1,250 now",
+      "It costs one thousand two hundred fifty dollars now",
+      [0, 1, 2, 8],
+    ],
+    ["a number at the end", "Room 12", "Room twelve", [0, 1]],
+    ["a number at the start", "12 rooms", "twelve rooms", [0, 1]],
+    ["an abbreviation", "Dr. Smith is here", "doctor smith is here", [0, 1, 2, 3]],
+    [
+      "a word that comes again",
+      "the dog and the cat and the dog",
+      "the dog and the cat and the dog",
+      [0, 1, 2, 3, 4, 5, 6, 7],
+    ],
+    ["accents", "Caf\u00e9 d\u00e9j\u00e0 vu", "cafe deja vu", [0, 1, 2]],
+  ])("%s", (_what, text, words, starts) => {
+    for (const each of [1, 2, 100]) {
+      const { joined, times } = aligned(text, said(words), each);
+      expect(joined).toBe(text);
+      expect(times.map(([, start]) => start)).toEqual(starts);
+    }
+  });
+
+  it("a contraction that comes in two parts, and two words that come as one", () => {
+    expect(aligned("I can't go", said("I can 't go")).joined).toBe("I can't go");
+    expect(aligned("in New York today", said("in NewYork today")).times.at(-1)).toEqual(["today", 2, 3]);
+  });
+
+  it("scripts without spaces: characters and words of them", () => {
+    const text = "\u4eca\u5929\u5929\u6c14\u5f88\u597d\u3002";
+    const { joined, aligner } = aligned(text, said("\u4eca\u5929 \u5929\u6c14 \u5f88 \u597d"));
+    expect(joined).toBe(text);
+    expect(aligner.endSeconds).toBe(2);
+  });
+
+  it("a short word is not taken for the same one far behind", () => {
+    const text = "1/2 cup of a thing that is a cup";
+    const { times } = aligned(text, said("one half cup of a thing that is a cup"));
+    expect(times.find(([word]) => word === "thing")).toEqual(["thing", 5, 6]);
+  });
+
+  it("text that nobody said has no times, and what follows has its own", () => {
+    const { times } = aligned("See (ibid) the end", said("See the end"));
+    expect(times).toEqual([
+      ["See", 0, 1],
+      ["ibid", null, null],
+      ["the", 1, 2],
+      ["end", 2, 3],
+    ]);
+  });
+
+  it("words that are not in the text change nothing", () => {
+    expect(aligned("Hello there", said("Hello um there")).times).toEqual([
+      ["Hello", 0, 1],
+      ["there", 2, 3],
+    ]);
+  });
+
+  it("knows what was not said", () => {
+    expect(aligned("Hello there you", said("Hello there")).aligner.unsaidLetters).toBe(3);
+    expect(aligned("Hello there", said("Hello there")).aligner.isTimedToEnd).toBe(true);
+  });
+
+  it("gives the characters of the text in order, each once, whatever is said", () => {
+    const word = fc.constantFrom(
+      "the",
+      "a",
+      "quick",
+      "fox",
+      "25",
+      "twenty",
+      "it's",
+      "caf\u00e9",
+      "\u4eca",
+      "...",
+      "",
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 12 }), fc.array(word, { maxLength: 20 }), (text, words) => {
+        const whole = text.join(" ");
+        const { joined } = aligned(whole, said(words.join(" ")));
+        const own = /^\s/.test(whole) ? joined : joined.replace(/^ /, "");
+        expect(whole.startsWith(own)).toBe(true);
+      }),
+    );
+  });
+});
