@@ -7,8 +7,9 @@ import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
 import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";
 import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
+import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
 import { OPENAI_VOICE, openAi } from "../../kit/vendors/openai.ts";
-import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
+import { bytesOf, speak, wordsOf } from "../../kit/vendors/spoken.ts";
 import type { TimedOptions } from "../../kit/vendors/timed-steps.ts";
 import { configOf, TEXT } from "./rig.ts";
 
@@ -226,5 +227,39 @@ describe("a gateway with several upstreams", () => {
       outcomes.push(error?.code ?? client.eventsOf("utterance.done")[0]?.outcome ?? "");
     }
     expect(outcomes).toEqual(["done", "forbidden", "done", "forbidden", "upstream_invalid", "forbidden"]);
+  });
+
+  it("numbers that are written out light up at their time, as exact as the rest", async () => {
+    const text = "I have 25 cats, and 3 dogs.";
+    const say = "I have twenty five cats and three dogs".split(" ");
+    await using all = await rig({ say });
+    const { client } = all;
+    client.send({ type: "speak", text, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done", timing: "exact" });
+    const truth = speak(text, { sampleRate: 24_000, say }).words;
+    const first = (truth[0]?.start ?? 0) * 1000 - 20;
+    const words = client.eventsOf("words").flatMap((event) => event.words);
+    const starts = [0, 1, 2, 4, 5, 6, 7].map((place) => (truth[place]?.start ?? 0) * 1000 - first);
+    expect(words.map((word) => text.slice(word.start, word.end))).toEqual(wordsOf(text));
+    for (const [index, start] of starts.entries())
+      expect(Math.abs((words[index]?.start_ms ?? 0) - start)).toBeLessThan(2);
+  });
+
+  it("a sentence that a service leaves out is asked for again: no word is lost or said twice", async () => {
+    await using first = await startFakeUpstream();
+    await using vendor = await startFakeUpstream();
+    let asked = 0;
+    vendor.use((request, index) => {
+      asked += 1;
+      return kokoro(asked === 1 ? { loses: /Then [^.]*\./ } : {})(request, index);
+    });
+    await using gateway = await gatewayAt(first.url, {}, { services: [configOf("kokoro", vendor.url)] });
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    const text = "This is the first one. Then comes another one. And this is the last.";
+    client.send({ type: "speak", text, voice_id: `kokoro:${KOKORO_VOICE}` });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    const words = client.eventsOf("words").flatMap((event) => event.words);
+    expect(words.map((word) => text.slice(word.start, word.end))).toEqual(wordsOf(text));
+    expect(words.every(({ start_ms }, index) => start_ms >= (words[index - 1]?.end_ms ?? 0))).toBe(true);
   });
 });
