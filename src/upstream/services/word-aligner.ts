@@ -225,16 +225,24 @@ export class WordAligner {
   }
 
   #placeRest(): void {
-    const textEnd = this.#text.length;
-    if (this.#waiting.length > 0 && this.#at < this.#letters.length) {
-      this.#placeBetween(textEnd, true, Number.NaN);
+    if (this.#waiting.length > 0 && this.#mayStandForRest()) {
+      this.#placeBetween(this.#ends.at(-1) ?? 0, true, Number.NaN);
       this.#at = this.#letters.length;
     }
-    // What is left of the letters has no times: the end of the audio has to do for them.
-    else if (this.#at === this.#letters.length) {
-      const seconds = this.#hasTimes ? this.#endSeconds : Number.NaN;
-      this.#spread(textEnd, seconds, seconds);
-    }
+    this.#waiting = [];
+    // Letters that nobody said have no times, nor has what is behind them.
+    if (this.#at < this.#letters.length) return;
+    const seconds = this.#hasTimes ? this.#endSeconds : Number.NaN;
+    this.#spread(this.#text.length, seconds, seconds);
+  }
+
+  /** Words that wait take as long as the rest of the text needs at least: they are it, in other words. */
+  #mayStandForRest(): boolean {
+    const [first, last] = [this.#waiting[0], this.#waiting.at(-1)];
+    const restLetters = this.#letters.length - this.#at;
+    if (first === undefined || last === undefined || restLetters === 0) return false;
+    const seconds = last.endSeconds - first.startSeconds;
+    return Number.isNaN(seconds) || seconds >= restLetters * MIN_LETTER_SECONDS;
   }
 
   /** Gives the text up to `end` these times, each character its share; NaN: not known. */

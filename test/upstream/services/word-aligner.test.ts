@@ -107,6 +107,14 @@ describe("words in a text", () => {
     expect(aligned("Hello there", said("Hello there")).aligner.isTimedToEnd).toBe(true);
   });
 
+  it("other words at the end stand for the end, and not for more than can be said in their time", () => {
+    const { joined, aligner } = aligned("Room 12.", said("Room twelve"));
+    expect(joined).toBe("Room 12.");
+    expect(aligner.isTimedToEnd).toBe(true);
+    const cut = aligned("I have 25 cats and a great many other animals", said("I have twenty")).aligner;
+    expect(cut.unsaidLetters).toBe("25catsandagreatmanyotheranimals".length);
+  });
+
   it("gives the characters of the text in order, each once, whatever is said", () => {
     const word = fc.constantFrom(
       "the",
