@@ -84,6 +84,8 @@ export interface ServiceRequest {
   readonly headers?: readonly string[];
   /** JSON. */
   readonly body: string;
+  /** Settings that the service has, but not with these values. */
+  readonly ignored?: readonly Setting[];
   /** What its samples are where no header says it; null: a WAV header has to. */
   readonly audio: Sampled | null;
 }

@@ -128,7 +128,11 @@ export class ServiceUpstream {
     const format = formatOf(request.outputFormat);
     const { sent, blanked, hasIgnored } = spokenText(request.text, capabilities.breaks);
     const asked = adapter.request({ ...request, text: sent }, chooseFormat(format, capabilities.formats));
-    const ignored = [...ignoredOf(request, capabilities), ...(hasIgnored ? ["text (markup)"] : [])];
+    const ignored = [
+      ...ignoredOf(request, capabilities),
+      ...(asked.ignored ?? []),
+      ...(hasIgnored ? ["text (markup)"] : []),
+    ];
     const begin = (encoder: StreamEncoder): SpeechStream => {
       const { name, key } = this.#options;
       const dialect = new ServiceDialect({
@@ -205,7 +209,7 @@ export class ServiceUpstream {
 
 /** Settings that the client has named and the service can't do. */
 function ignoredOf(request: SpeechRequest, { settings }: Capabilities): Setting[] {
-  const { voiceSettings = {} } = request;
+  const { voiceSettings = {}, applyTextNormalization: normalization } = request;
   const named: readonly (readonly [Setting, unknown])[] = [
     ["voice_settings.speed", voiceSettings.speed],
     ["voice_settings.stability", voiceSettings.stability],
@@ -214,7 +218,8 @@ function ignoredOf(request: SpeechRequest, { settings }: Capabilities): Setting[
     ["voice_settings.use_speaker_boost", voiceSettings.use_speaker_boost],
     ["language_code", request.languageCode],
     ["seed", request.seed],
-    ["apply_text_normalization", request.applyTextNormalization],
+    // `auto` is whatever the service does.
+    ["apply_text_normalization", normalization === "auto" ? undefined : normalization],
     ["apply_language_text_normalization", request.applyLanguageTextNormalization],
     ["pronunciation_dictionary_locators", request.locators],
   ];

@@ -22,6 +22,13 @@ describe("Kokoro-FastAPI", () => {
     expect(request?.json).toMatchObject({ input: "Wait [pause:0.5s] here.", speed: 1.2, lang_code: "a" });
   });
 
+  it("names a language that it has not", async () => {
+    const { recorder, request } = await said({}, { languageCode: "de" });
+    expect(recorder.heads[0]?.ignored).toEqual(["language_code"]);
+    expect(request?.json).not.toHaveProperty("lang_code");
+    expect((await said({}, { languageCode: "es-MX" })).request?.json).toMatchObject({ lang_code: "e" });
+  });
+
   it("may be asked not to keep texts: it is one's own", async () => {
     expect((await said({}, { enableLogging: false })).recorder.failure).toBeNull();
   });

@@ -54,23 +54,38 @@ export function createKokoro({ key, model }: ServiceSettings): ServiceAdapter {
     headers: key === "" ? [] : ["authorization", `Bearer ${key}`],
     checkPath: "/v1/audio/voices",
     refusals: REFUSALS,
-    request: (request) => ({ path: "/dev/captioned_speech", body: bodyOf(request, model), audio: SAMPLED }),
+    request: (request) => {
+      const language = languageOf(request);
+      const isUnknown = request.languageCode !== undefined && language === undefined;
+      return {
+        path: "/dev/captioned_speech",
+        body: bodyOf(request, model, language),
+        audio: SAMPLED,
+        ...(isUnknown ? { ignored: ["language_code"] } : {}),
+      };
+    },
     answer: (_headers, sink) => read(sink),
   };
 }
 
-function bodyOf(request: SpeechRequest, model: string): string {
-  const { voiceId, text, wantsTiming, modelId, languageCode, voiceSettings } = request;
+function bodyOf(request: SpeechRequest, model: string, language: string | undefined): string {
+  const { voiceId, text, wantsTiming, modelId, voiceSettings } = request;
   return JSON.stringify({
     model: modelId ?? (model || DEFAULT_MODEL),
     input: text.replace(BREAK, (_tag, length: string, unit: string) => pauseOf(Number(length), unit)),
     voice: voiceId,
     response_format: "pcm",
     speed: voiceSettings?.speed,
-    lang_code: languageCode === undefined ? undefined : LANGUAGES[languageCode.toLowerCase()],
+    lang_code: language,
     stream: true,
     return_timestamps: wantsTiming,
   });
+}
+
+/** `es-MX` is its Spanish, too. */
+function languageOf({ languageCode = "" }: SpeechRequest): string | undefined {
+  const tag = languageCode.toLowerCase();
+  return LANGUAGES[tag] ?? LANGUAGES[tag.split("-")[0] ?? ""];
 }
 
 function pauseOf(length: number, unit: string): string {
