@@ -73,7 +73,8 @@ function readEntry(value: unknown, number: number, secrets: Secrets): ServiceCon
 
 function checkedUrl(url: string, entry: Entry): string {
   parseBaseUrl(url, `upstreams, ${entry.label}, url`);
-  return url.replace(/\/+$/, "");
+  // Clients differ in whether the base holds the version; our paths bring their own.
+  return url.replace(/\/+$/, "").replace(/\/v1$/, "");
 }
 
 function keyOf(entry: Entry, service: Service, secrets: Secrets): string {

@@ -23,7 +23,7 @@ describe("the file of upstreams", () => {
         voices: ["Ava*"],
         "max-open": 3,
       },
-      { name: "local", service: "openai", url: "http://127.0.0.1:8880/", "sample-rate": 24_000 },
+      { name: "local", service: "openai", url: "http://127.0.0.1:8880/v1/", "sample-rate": 24_000 },
     ];
     const usual = { model: "", sampleRate: null, voices: [], maxOpen: null };
     expect(readUpstreamsFile(JSON.stringify(file), SECRETS)).toEqual([
