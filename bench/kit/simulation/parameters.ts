@@ -67,7 +67,7 @@ function measuredParameters(results: URL) {
     farMoreUs: {
       value: farMoreUs(results),
       unit: "us",
-      about: "what the first far listener at a node costs more than a near one, a frame",
+      about: "a node's first far listener, beyond a near one, a frame",
       source: "`far`: both nodes, one listener each",
     },
     farNextFactor: {
