@@ -30,6 +30,7 @@ import { startServer } from "./server/server.ts";
 import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
+import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
 import { NO_REGISTER, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
@@ -193,6 +194,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     bitrateKbps: Number(config.opusBitrateKbps),
   });
   begun.add(() => opusPool.close());
+  const aligner = new AlignmentPool({ log });
+  begun.add(() => aligner.close());
   const tuning = {
     ...config,
     ...SESSION_BOUNDS,
@@ -206,6 +209,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       pacer,
       upstream: phrases ?? upstream,
       opusPool,
+      aligner,
       blocks,
       log,
       counters,

@@ -68,6 +68,7 @@ export function createEngine(
       pacer,
       upstream,
       opusPool: pool,
+      aligner: { open: () => null },
       blocks,
       log,
       counters,

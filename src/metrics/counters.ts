@@ -43,6 +43,14 @@ export const COUNTERS = {
     "Responses that broke off and whose rest was asked for again",
   ],
   upstreamErrors: ["voicewire_upstream_errors_total", "Requests that the upstream failed"],
+  timesFound: [
+    "voicewire_times_found_total",
+    "Responses without times whose words were found in their audio",
+  ],
+  timesGuessed: [
+    "voicewire_times_guessed_total",
+    "Responses without times that were timed by their pauses and their text alone",
+  ],
   underruns: ["voicewire_underruns_total", "Times that audio ran dry in the middle of an utterance"],
   lateWakes: ["voicewire_late_wakes_total", "Pacer wakes more than 5 ms late"],
   textPauses: ["voicewire_text_pauses_total", "Speakers asked to pause sending text"],

@@ -34,6 +34,9 @@ const start = count.describe("Start offset in the client's text");
 const end = count.describe("End offset in the client's text, exclusive");
 const start_ms = ms.describe("Start on the timeline");
 const end_ms = ms.describe("End on the timeline");
+const bound_ms = ms
+  .exactOptional()
+  .describe("Of `estimated` times: the truth is hardly ever further away than this; absent: not known");
 const timing = z.enum(TIMINGS).describe("How the times are known");
 const listener_id = z.string().describe("The connection, as receipts and presence name it");
 
@@ -213,6 +216,7 @@ export const EVENTS = {
     start_ms: list(ms),
     end_ms: list(ms),
     timing,
+    bound_ms,
   }),
   normalized: event("normalized", "Times of characters after the upstream's text normalization", {
     utterance_id,
@@ -221,7 +225,7 @@ export const EVENTS = {
     end_ms: list(ms),
     timing,
   }),
-  words: event("words", "Times of words", { utterance_id, words: list(word), timing }),
+  words: event("words", "Times of words", { utterance_id, words: list(word), timing, bound_ms }),
   viseme: event("viseme", "Mouth shapes as parallel arrays, in order, never overlapping", {
     utterance_id,
     set: z.enum(Object.keys(VISEME_KINDS) as [keyof typeof VISEME_KINDS]),

@@ -8,6 +8,7 @@ import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
+import type { Aligner } from "../timing/aligner.ts";
 import type { Upstream } from "../upstream/types.ts";
 
 /** The settings that shape a session; their table, config/speech.ts, says what each is. */
@@ -92,6 +93,8 @@ export interface SessionDeps {
   readonly pacer: Pacer;
   readonly upstream: Upstream;
   readonly opusPool: OpusPool;
+  /** Finds words in audio that comes without times. */
+  readonly aligner: Aligner;
   /** Memory for the audio that waits in all sessions. */
   readonly blocks: BlockPool;
   readonly log: Logger;

@@ -4,7 +4,7 @@
  * no time of its own.
  */
 import type { MappedSpan } from "../text/prepare/spoken-map.ts";
-import { type TimedCharacters, type TimedWord, weaker } from "./timed.ts";
+import { type TimedCharacters, type TimedWord, weaker, widestBound } from "./timed.ts";
 
 /** The correspondence of both texts; `text/spoken-text.ts` is the real one. */
 export interface TextCorrespondence {
@@ -53,7 +53,7 @@ export class ClientTimes {
     if (timed !== null) this.#walk(timed, out, isLast);
     if (isLast) this.#closeReplaced(out);
     this.#end = out.end;
-    return out.taken(timed?.timing ?? "scaled");
+    return out.taken(timed ?? { timing: "scaled" });
   }
 
   words(words: readonly TimedWord[], isLast = false): TimedWord[] {
@@ -120,6 +120,7 @@ export class ClientTimes {
         end: Math.max(end, held.end),
         endSeconds: word.endSeconds,
         timing: weaker(held.timing, weaker(word.timing, "scaled")),
+        ...widestBound([held, word]),
       });
       return;
     }
@@ -165,7 +166,7 @@ class Collected {
     this.end += character.length;
   }
 
-  taken(timing: TimedCharacters["timing"]): TimedCharacters | null {
+  taken(from: Pick<TimedCharacters, "timing" | "boundSeconds">): TimedCharacters | null {
     if (this.#characters.length === 0) return null;
     return {
       start: this.#start,
@@ -173,7 +174,8 @@ class Collected {
       characters: this.#characters,
       startSeconds: this.#startSeconds,
       endSeconds: this.#endSeconds,
-      timing: this.isScaled ? weaker(timing, "scaled") : timing,
+      timing: this.isScaled ? weaker(from.timing, "scaled") : from.timing,
+      ...widestBound([from]),
     };
   }
 }

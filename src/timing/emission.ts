@@ -1,7 +1,7 @@
 /** From spans with times to what is emitted: times that rise and meet, and one for each character. */
 import type { Timing } from "../protocol/vocabulary.ts";
 import { charactersOf, isTimed, type Span } from "./spans.ts";
-import { type TimedCharacters, weaker } from "./timed.ts";
+import { type TimedCharacters, weaker, widestBound } from "./timed.ts";
 
 /** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
 export const JOIN_SECONDS = 0.005;
@@ -43,7 +43,7 @@ export function emit(
     emitted.endSeconds = span.endSeconds;
     emitted.timing = span.timing;
   }
-  return { start, end: emitted.to, characters, startSeconds, endSeconds, timing };
+  return { start, end: emitted.to, characters, startSeconds, endSeconds, timing, ...widestBound(spans) };
 }
 
 /** Makes a span rise from the one before it and end before the next starts. */

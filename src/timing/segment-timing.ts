@@ -6,13 +6,13 @@
  *             -> the rest estimated (TimingEstimator) -> emitted once their audio is there (emission.ts)
  */
 import type { Silence } from "../audio/analysis/pause-finder.ts";
-import type { SoundFrames } from "../audio/analysis/sound-meter.ts";
+import type { FoundWord } from "./aligner.ts";
 import { type Alignment, hasCharacters } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-reader.ts";
 import { type Emitted, EXACT_SECONDS, emit, JOIN_SECONDS } from "./emission.ts";
 import { RepeatedEntries } from "./repeated-entries.ts";
 import type { SpanTimes } from "./span-times.ts";
-import { type AudioSpan, charactersOf, isTimed, type Span } from "./spans.ts";
+import { type AudioSpan, charactersOf, isTimed, type Span, type TextPart } from "./spans.ts";
 import { TextWalk } from "./text-walk.ts";
 import type { TimedCharacters } from "./timed.ts";
 import type { Needed, OpenEstimate, SpeakingRate, SpokenClock, TimingEstimator } from "./timing-estimator.ts";
@@ -30,10 +30,8 @@ export interface ChunkFacts {
    * their audio. Chunks without an alignment have to be pushed, too, or the next one's audio seems to begin with theirs.
    */
   readonly audioSeconds?: number;
-  /** Silences in the audio of a chunk without an alignment, as far as they are known. */
-  readonly pauses?: readonly Silence[];
-  /** How loud that audio is, and its spectral tilt, as far as they are known. */
-  readonly features?: SoundFrames | null;
+  /** Silences in the audio of a chunk without an alignment; absent: they are not known. */
+  readonly pauses?: readonly Silence[] | undefined;
 }
 
 /** Times this near to where a gap in them began go on from there. */
@@ -144,6 +142,22 @@ export class SegmentTiming {
     return this.#emitOpen(this.#estimator.open(this.#openText, open, needed));
   }
 
+  /** Words that were found in the audio: in the order of the text, each once. */
+  find(words: readonly FoundWord[]): void {
+    this.#estimator.find(words);
+  }
+
+  /** The audio does not say the text: what was found and not emitted yet counts for nothing. */
+  dropFound(): void {
+    this.#estimator.dropFound();
+  }
+
+  /** What was found behind the times given so far, or null. */
+  takeFound(): TimedCharacters | null {
+    const open = this.#openAudio;
+    return open === null ? null : this.#emitOpen(this.#estimator.found(this.#openText, open));
+  }
+
   /** How fast the voice speaks, where text without times has shown it; null: not known. */
   get speakingRate(): SpeakingRate | null {
     return this.#estimator.speakingRate;
@@ -159,8 +173,8 @@ export class SegmentTiming {
     return this.#walk.offsetOf(characterIndex);
   }
 
-  get #openText(): string {
-    return this.#text.slice(this.#emitted.to);
+  get #openText(): TextPart {
+    return { text: this.#text.slice(this.#emitted.to), from: this.#emitted.to };
   }
 
   /** Audio without times behind what was emitted; null where some wait: for their audio, or until they are believed. */
@@ -174,15 +188,15 @@ export class SegmentTiming {
     if (open === null) return null;
     const { end, clock } = open;
     const textFrom = this.#emitted.to;
-    this.#spans = clocked([untimed(textFrom + end)], clock, { text: this.#openText, textFrom });
+    this.#spans = clocked([untimed(textFrom + end)], clock, this.#openText);
     return this.#emit(this.#spans.length);
   }
 
   /** The chunk's own audio; null where that is not known. */
-  #receive({ audioSeconds, pauses, features }: ChunkFacts): AudioSpan | null {
+  #receive({ audioSeconds, pauses }: ChunkFacts): AudioSpan | null {
     const startSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = audioSeconds ?? this.#audioSeconds;
-    this.#estimator.hear(pauses, features);
+    this.#estimator.hear(pauses);
     const endSeconds = this.#audioSeconds;
     return endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
   }
@@ -246,7 +260,8 @@ export class SegmentTiming {
     const { textFrom, from } = gap;
     const text = this.#text.slice(textFrom, spans.at(-1)?.end ?? textFrom);
     const span = { startSeconds: from, endSeconds: Math.max(gap.until, from) };
-    return clocked(spans, this.#estimator.within(text, span), { text, textFrom });
+    const part = { text, from: textFrom };
+    return clocked(spans, this.#estimator.within(part, span), part);
   }
 
   /**
@@ -307,20 +322,17 @@ function untimed(end: number): Span {
   return { end, startSeconds: Number.NaN, endSeconds: Number.NaN, timing: "exact" };
 }
 
-/** Spans character by character, at their times on a clock. `text`: from `textFrom` on. */
-function clocked(
-  spans: readonly Span[],
-  clock: SpokenClock,
-  { text, textFrom }: { readonly text: string; readonly textFrom: number },
-): Span[] {
+/** Spans character by character, at their times on a clock. */
+function clocked(spans: readonly Span[], clock: SpokenClock, { text, from }: TextPart): Span[] {
   let at = 0;
   return spans.flatMap(({ end, timing }) =>
-    charactersOf(text.slice(at, end - textFrom)).map((character): Span => {
+    charactersOf(text.slice(at, end - from)).map((character): Span => {
       const startSeconds = clock.secondsAt(at);
       at += character.length;
       // White space has nothing to be wrong about.
       const label = character.trim() === "" ? timing : "estimated";
-      return { end: textFrom + at, startSeconds, endSeconds: clock.secondsAt(at), timing: label };
+      const endSeconds = clock.secondsAt(at);
+      return { end: from + at, startSeconds, endSeconds, timing: label, boundSeconds: clock.boundSeconds };
     }),
   );
 }

@@ -9,12 +9,21 @@ export interface Span {
   startSeconds: number;
   endSeconds: number;
   timing: Timing;
+  /** Of an estimate: how far off it may be; absent: not known. */
+  readonly boundSeconds?: number;
 }
 
 /** Where audio lies in its response, seconds. */
 export interface AudioSpan {
   readonly startSeconds: number;
   readonly endSeconds: number;
+}
+
+/** A part of the response's text. */
+export interface TextPart {
+  readonly text: string;
+  /** Where in the response's text it begins, UTF-16. */
+  readonly from: number;
 }
 
 /** Steps back, and beyond the audio, that are no fault: rounding, and what an encoder holds back. Seconds. */

@@ -13,6 +13,8 @@ export interface TimedCharacters {
   readonly endSeconds: readonly number[];
   /** The weakest of its characters. */
   readonly timing: Timing;
+  /** Of estimates: how far off they may be; absent: not known. */
+  readonly boundSeconds?: number;
 }
 
 export interface TimedWord {
@@ -24,9 +26,20 @@ export interface TimedWord {
   readonly startSeconds: number;
   readonly endSeconds: number;
   readonly timing: Timing;
+  readonly boundSeconds?: number;
 }
 
 const WEAKNESS: Readonly<Record<Timing, number>> = { exact: 0, scaled: 1, estimated: 2 };
+
+/** The widest bound of estimates, as a field; none where that of one is not known, or none is an estimate. */
+export function widestBound(
+  timed: Iterable<{ readonly timing: Timing; readonly boundSeconds?: number | undefined }>,
+): { readonly boundSeconds?: number } {
+  let widest = 0;
+  for (const { timing, boundSeconds = Number.POSITIVE_INFINITY } of timed)
+    if (timing === "estimated") widest = Math.max(widest, boundSeconds);
+  return widest > 0 && widest < Number.POSITIVE_INFINITY ? { boundSeconds: widest } : {};
+}
 
 /** The weaker of two labels. */
 export function weaker(a: Timing, b: Timing): Timing {

@@ -3,7 +3,7 @@
  * in two, however its times are split.
  */
 import type { Timing } from "../protocol/vocabulary.ts";
-import { type TimedCharacters, type TimedWord, weaker } from "./timed.ts";
+import { type TimedCharacters, type TimedWord, weaker, widestBound } from "./timed.ts";
 
 export interface FoundWord {
   readonly text: string;
@@ -17,6 +17,7 @@ interface TimedCharacter {
   readonly startSeconds: number;
   readonly endSeconds: number;
   readonly timing: Timing;
+  readonly boundSeconds: number | undefined;
 }
 
 export class WordTracker {
@@ -35,6 +36,7 @@ export class WordTracker {
 
   /** Takes characters in the order of the text, and gives the words that are complete now. */
   push(timed: TimedCharacters): TimedWord[] {
+    const { timing, boundSeconds } = timed;
     let start = timed.start;
     for (const [i, character] of timed.characters.entries()) {
       const end = start + character.length;
@@ -42,7 +44,7 @@ export class WordTracker {
       const endSeconds = timed.endSeconds[i] ?? startSeconds;
       // A character that was timed before keeps its first time.
       if (start >= this.#timedTo) {
-        this.#characters.push({ start, end, startSeconds, endSeconds, timing: timed.timing });
+        this.#characters.push({ start, end, startSeconds, endSeconds, timing, boundSeconds });
         this.#timedTo = end;
       }
       start = end;
@@ -92,6 +94,7 @@ export class WordTracker {
       startSeconds,
       endSeconds: Math.max(its.at(-1)?.endSeconds ?? startSeconds, startSeconds),
       timing: isWhole ? label : "estimated",
+      ...(isWhole ? widestBound(its) : {}),
     };
   }
 }

@@ -12,6 +12,7 @@ import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
+import type { Aligner } from "../../src/timing/aligner.ts";
 import type { Alignment, VoiceSegment } from "../../src/timing/alignment.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../../src/upstream/types.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -100,6 +101,7 @@ export function createRig(
   tuning: Partial<SessionTuning> = {},
   opusPool: OpusPool = noOpus,
   log: Logger = silentLog,
+  aligner: Aligner = { open: () => null },
 ) {
   const clock = new FakeClock();
   const requests: FakeRequest[] = [];
@@ -117,6 +119,7 @@ export function createRig(
       pacer: new Pacer(clock),
       upstream,
       opusPool,
+      aligner,
       blocks: new BlockPool(),
       log,
       counters,

@@ -34,6 +34,11 @@ export class PauseFinder {
     this.#minSamples = Math.ceil(MIN_SECONDS * this.#sampleRate);
   }
 
+  /** Whether it can look into this audio. */
+  get canHear(): boolean {
+    return this.#wholeSamples !== null;
+  }
+
   /** Audio that nobody asks about: no silence goes on behind it. */
   skip(audio: Uint8Array): void {
     this.#wholeSamples?.skip(audio);

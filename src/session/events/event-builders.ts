@@ -2,7 +2,7 @@
 import type { Word } from "../../protocol/events.ts";
 import type { Cue } from "../../timing/cues/cue-builder.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
-import type { TimedCharacters } from "../../timing/timed.ts";
+import { type TimedCharacters, widestBound } from "../../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";
 
 /** A `cue` event. */
@@ -30,6 +30,12 @@ export function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
       ),
     })),
   });
+}
+
+/** How far off estimated times may be, as a field of their event. */
+export function boundMsOf(timed: Pick<TimedCharacters, "timing" | "boundSeconds">): { bound_ms?: number } {
+  const { boundSeconds } = widestBound([timed]);
+  return boundSeconds === undefined ? {} : { bound_ms: Math.round(boundSeconds * 1000) };
 }
 
 /** The characters before a client's offset. */

@@ -4,8 +4,10 @@
  * that have not come by then are waited for, and estimated in the end.
  */
 import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
-import { type SoundFrames, SoundMeter } from "../../audio/analysis/sound-meter.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Counters } from "../../metrics/counters.ts";
 import { wordsOf } from "../../text/word-positions.ts";
+import type { Aligner } from "../../timing/aligner.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { SegmentTiming } from "../../timing/segment-timing.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
@@ -18,15 +20,14 @@ import type { Utterance } from "../playback/utterance.ts";
 import type { Source } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { NormalizedTimes } from "./normalized-times.ts";
+import { ResponseAlignment } from "./response-alignment.ts";
 import type { SegmentEvents } from "./segment-events.ts";
 
 interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
   readonly audioSeconds: number;
-  readonly pauses: readonly Silence[];
-  readonly features: SoundFrames | null;
+  /** undefined: not known. */
+  readonly pauses: readonly Silence[] | undefined;
 }
-
-const NO_PAUSES: readonly Silence[] = [];
 
 /** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
 export const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
@@ -53,6 +54,11 @@ export interface ResponseTimingOptions {
   readonly carryOver: CarryOver;
   /** Most audio in hand, ticks. */
   readonly aheadTicks: number;
+  readonly aligner: Aligner;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** Times are there that nobody waits for with a call. */
+  readonly onProgress: () => void;
 }
 
 /** `passedTicks`: of the response's audio, what is rendered, with what was dropped before it. */
@@ -61,9 +67,10 @@ export class ResponseTiming {
   readonly #utterance: Utterance;
   readonly #events: SegmentEvents;
   readonly #carryOver: CarryOver;
+  readonly #counters: Counters;
   readonly #aheadTicks: number;
   readonly #pauseFinder: PauseFinder;
-  readonly #soundMeter: SoundMeter;
+  readonly #alignment: ResponseAlignment;
   readonly #timing: SegmentTiming;
   readonly #words: WordTracker;
   readonly #clientTimes: ClientTimes;
@@ -72,28 +79,39 @@ export class ResponseTiming {
   /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
   #unread: ChunkTiming[] = [];
   #isFinished = false;
-  /** Times were waited for once and did not come. */
+  /** Times were waited for once and did not come, in this response or in one of the voice before. */
   #wasInVain = false;
+  /** Any chunk had some. */
+  #hasTimes = false;
   /** Characters that the response has timed so far. */
   #timedCharacters = 0;
   /** With those of normalized alignments that came alone. */
   #readCharacters = 0;
 
-  constructor({ attempt, utterance, events, carryOver, aheadTicks }: ResponseTimingOptions) {
+  constructor(options: ResponseTimingOptions) {
+    const { attempt, utterance, events, carryOver, aheadTicks } = options;
     this.#attempt = attempt;
     this.#utterance = utterance;
     this.#events = events;
     this.#carryOver = carryOver;
+    this.#counters = options.counters;
     this.#aheadTicks = aheadTicks;
     const { segment } = attempt;
     // Offsets inside are the segment's own and shifted on the way out: its last word closes at its end, whatever text the
     // client adds later.
     this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
-    this.#soundMeter = new SoundMeter(attempt.sourceFormat);
     this.#timing = timingOf({
       text: segment.text,
       speakingRate: carryOver.rateOf(utterance.voiceIds),
       isSteady: attempt.hasSteadyTimes ?? false,
+    });
+    this.#wasInVain = carryOver.isUntimed(utterance.voiceIds);
+    this.#alignment = new ResponseAlignment({
+      ...options,
+      request: { text: segment.text, language: utterance.languageCode, format: attempt.sourceFormat },
+      isExpected: this.#wasInVain,
+      onFound: (words) => this.#timing.find(words),
+      onUnlike: () => this.#timing.dropFound(),
     });
     const joints = utterance.joints.map((at) => at - segment.start);
     this.#words = new WordTracker(wordsOf(segment.text, { joints, hasDirections: utterance.isExpressive }));
@@ -105,13 +123,14 @@ export class ResponseTiming {
     const { audio, alignment, normalizedAlignment, voiceSegments } = chunk;
     // Such a chunk has nothing but its sound; an alignment without characters counts as none.
     const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
-    const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
-    const features = isMute ? this.#soundMeter.push(audio) : null;
+    const pauses = isMute && this.#pauseFinder.canHear ? this.#pauseFinder.push(audio) : undefined;
+    if (pauses !== undefined) this.#alignment.push(audio, audioSeconds * TICKS_PER_SECOND);
     if (!isMute) {
+      this.#hasTimes = true;
       this.#pauseFinder.skip(audio);
-      this.#soundMeter.skip(audio);
+      this.#alignment.close();
     }
-    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, features });
+    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses });
   }
 
   /** Reads what has come, as far as it is to be known now: cues are made of all words that are there. */
@@ -132,17 +151,20 @@ export class ResponseTiming {
 
   /** Has times estimated that have not come with all audio up to `takenTicks`, if that is enough. */
   estimate(passedTicks: number, takenTicks: number): void {
-    if (!this.isUntimed(passedTicks)) return;
+    if (this.#wasInVain) this.#takeFound();
+    if (!this.isUntimed(passedTicks) || this.#alignment.isAwaited) return;
     const untimedTicks = takenTicks - this.#timing.timedToSeconds * TICKS_PER_SECOND;
     const awaitedTicks = this.#wasInVain ? AWAITED_AGAIN_TICKS : AWAITED_TICKS;
     if (untimedTicks < Math.min(awaitedTicks, this.#aheadTicks * AWAITED_SHARE)) return;
     this.#wasInVain = true;
+    if (this.#takeFound() || this.#alignment.isBusy) return;
     const neededSeconds = (passedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND;
     this.#emit(this.#timing.estimateUpTo({ neededSeconds }), { isLast: false });
   }
 
   /** It is cut there: times of what was heard have to be emitted now, be they estimated. */
   estimateCut(ticks: number): void {
+    this.#takeFound();
     if (!this.isUntimed(ticks)) return;
     const neededSeconds = (ticks + TIMED_AHEAD_TICKS) / TICKS_PER_SECOND;
     this.#emit(this.#timing.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
@@ -151,6 +173,26 @@ export class ResponseTiming {
   /** End of the times read so far, seconds of the response; 0 where none has come. */
   get timedToSeconds(): number {
     return this.#timing.timedToSeconds;
+  }
+
+  /** All of its audio is there, but some of its words are still looked for. */
+  get isAwaited(): boolean {
+    return this.#alignment.isAwaited;
+  }
+
+  /** Listeners need what follows: the words are waited for no longer than a thread that is awake takes. */
+  hurry(): void {
+    this.#alignment.hurry();
+  }
+
+  /** All of its audio is there. Idempotent. */
+  endAudio(): void {
+    this.#alignment.end();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#alignment.close();
   }
 
   /** The response broke off and is spoken up to where the events were cut: no more of it is timed. */
@@ -165,11 +207,16 @@ export class ResponseTiming {
   finish({ speechTicks, soundTicks }: Pick<Source, "speechTicks" | "soundTicks">): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
+    this.#alignment.close();
     this.readAll();
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
     this.#emit(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
+    const { voiceIds } = this.#utterance;
     const { speakingRate } = this.#timing;
-    if (speakingRate !== null) this.#carryOver.noteRate(this.#utterance.voiceIds, speakingRate);
+    if (speechTicks > 0) this.#carryOver.noteTimes(voiceIds, this.#hasTimes);
+    if (speechTicks > 0 && !this.#hasTimes)
+      this.#counters[this.#alignment.isComplete ? "timesFound" : "timesGuessed"] += 1;
+    if (speakingRate !== null) this.#carryOver.noteRate(voiceIds, speakingRate);
   }
 
   /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
@@ -183,16 +230,9 @@ export class ResponseTiming {
     if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
-  #read({
-    alignment,
-    normalizedAlignment,
-    voiceSegments,
-    audioSeconds,
-    pauses,
-    features,
-  }: ChunkTiming): void {
+  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses }: ChunkTiming): void {
     this.#timedCharacters += alignment?.characters.length ?? 0;
-    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, features });
+    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses });
     for (const segment of voiceSegments) this.#emitVoiceSegment(segment);
     const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
     if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {
@@ -202,6 +242,13 @@ export class ResponseTiming {
     }
     this.#readCharacters += spoken?.characters.length ?? 0;
     this.#emit(timed, { isLast: false });
+  }
+
+  /** Whether there was any. */
+  #takeFound(): boolean {
+    const found = this.#timing.takeFound();
+    this.#emit(found, { isLast: false });
+    return found !== null;
   }
 
   #emit(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {

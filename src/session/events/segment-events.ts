@@ -6,11 +6,11 @@ import type { EventKind, Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import type { VoiceSegment } from "../../timing/alignment.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
-import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
+import { type TimedCharacters, type TimedWord, weaker, widestBound } from "../../timing/timed.ts";
 import type { StyledCue } from "../captions/cue-tracks.ts";
 import type { Span } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import { charactersBefore, cueBuilder } from "./event-builders.ts";
+import { boundMsOf, charactersBefore, cueBuilder } from "./event-builders.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import type { NormalizedCharacters } from "./normalized-times.ts";
 import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
@@ -158,6 +158,7 @@ export class SegmentEvents {
         start_ms,
         end_ms,
         timing: timed.timing,
+        ...boundMsOf(timed),
       });
     });
   }
@@ -202,6 +203,7 @@ export class SegmentEvents {
     const utterance_id = this.#utterance.id;
     this.#cueWords.push(...words);
     const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
+    const bound = boundMsOf({ timing, ...widestBound(words) });
     this.#add("words", this.ticksAt(first.startSeconds), () => {
       const whole = words.filter((word) => word.start < this.#clientCut);
       if (whole.length === 0) return null;
@@ -218,6 +220,7 @@ export class SegmentEvents {
         utterance_id,
         words: placed,
         timing,
+        ...bound,
       });
     });
   }

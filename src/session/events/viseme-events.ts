@@ -62,11 +62,10 @@ export class VisemeEvents {
   #wantedTrack(): VisemeTrack | null {
     const { utterance, wants, ticksAt } = this.#options;
     if (!SETS.some(([, kind]) => wants(kind))) return null;
-    const { id, template, spoken } = utterance;
-    const { language_code } = template.kind === "dialogue" ? template.command : template.options;
+    const { id, languageCode, spoken } = utterance;
     this.#track ??= new VisemeTrack({
       utteranceId: id,
-      language: language_code,
+      language: languageCode ?? undefined,
       text: () => spoken.spoken,
       ticksAt,
     });

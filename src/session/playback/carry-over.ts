@@ -7,7 +7,22 @@ const MAX_VOICES = 32;
 export class CarryOver {
   /** Memory that the next one can be made with: what was taken of the player before is no longer good then. */
   store: Uint8Array | null = null;
+  /** Voices whose last response had no times. */
+  readonly #untimed = new Set<string>();
   readonly #rates = new Map<string, SpeakingRate>();
+
+  isUntimed(voiceIds: readonly string[]): boolean {
+    return this.#untimed.has(voiceIds.join());
+  }
+
+  /** The voice heard longest ago makes room. */
+  noteTimes(voiceIds: readonly string[], hasTimes: boolean): void {
+    const voice = voiceIds.join();
+    this.#untimed.delete(voice);
+    if (!hasTimes) this.#untimed.add(voice);
+    const [oldest] = this.#untimed;
+    if (this.#untimed.size > MAX_VOICES && oldest !== undefined) this.#untimed.delete(oldest);
+  }
 
   /** How fast a voice was heard to speak; null: it was not. */
   rateOf(voiceIds: readonly string[]): SpeakingRate | null {

@@ -36,6 +36,8 @@ export interface RendererOptions extends WriteHeadOptions {
   /** All its audio is rendered. */
   readonly onEnded: (utterance: Utterance) => void;
   readonly onFailed: (utterance: Utterance, error: GatewayError) => void;
+  /** Times have come that nobody waits for with a call. */
+  readonly onProgress: () => void;
   /** A request is over: there is room for another. */
   readonly onSegmentEnded: () => void;
 }
@@ -163,6 +165,10 @@ export class Renderer {
         trimTicks: tuning.trimMs * TICKS_PER_MS,
         wants: (kind) => this.#options.output.wasWanted(kind),
         isFollowed: this.#options.isFollowed,
+        aligner: this.#options.deps.aligner,
+        clock: this.#options.deps.clock,
+        counters: this.#options.deps.counters,
+        onProgress: this.#options.onProgress,
       });
     } catch (thrown) {
       // Such as a format that can't be cut into frames: nobody waits for audio that never comes.

@@ -4,8 +4,11 @@
  * asked to.
  */
 import { GatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Counters } from "../../metrics/counters.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { isBlank } from "../../text/characters.ts";
+import type { Aligner } from "../../timing/aligner.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { READ_AHEAD_TICKS, ResponseTiming, TIMED_AHEAD_TICKS } from "../events/response-timing.ts";
@@ -47,6 +50,11 @@ export interface SegmentPlayerOptions {
   readonly wants: (kind: EventKind) => boolean;
   /** Whether another utterance waits for the end of this one. */
   readonly isFollowed: () => boolean;
+  readonly aligner: Aligner;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** There is something to look at that no chunk has brought. */
+  readonly onProgress: () => void;
 }
 
 /** How much of the audio that is here is wanted, ticks. */
@@ -96,10 +104,7 @@ export class SegmentPlayer {
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
-    const { carryOver, aheadTicks } = options;
-    this.#timing = attempt.wantsTiming
-      ? new ResponseTiming({ attempt, utterance, events: this.events, carryOver, aheadTicks })
-      : null;
+    this.#timing = attempt.wantsTiming ? new ResponseTiming({ ...options, events: this.events }) : null;
   }
 
   /** Audio taken from the attempt and not rendered yet. */
@@ -124,7 +129,7 @@ export class SegmentPlayer {
 
   /** Nothing left to push and nothing will come. */
   get isOver(): boolean {
-    return this.attempt.isComplete && !this.attempt.hasChunk && !this.#source.hasAudio;
+    return this.#isAll && !this.#source.hasAudio && !this.#isAwaited;
   }
 
   /**
@@ -142,6 +147,10 @@ export class SegmentPlayer {
    */
   next(wanted: Wanted): Slice | undefined {
     if (!this.#look()) return undefined;
+    if (this.#isAwaited && this.bufferedTicks <= 0 && wanted.neededTicks > 0) {
+      this.#timing?.hurry();
+      this.#look();
+    }
     const freeTicks = Math.min(this.#endTicks, Math.max(wanted.neededTicks, this.#wholeTicks()));
     const ticks = Math.min(wanted.maxTicks, freeTicks) + this.#surplus(wanted, freeTicks);
     if (ticks <= 0) return undefined;
@@ -169,14 +178,17 @@ export class SegmentPlayer {
   /** False where there is nothing to take yet. */
   #look(): boolean {
     this.#take(this.#lookaheadTicks);
+    if (this.#isAll && this.attempt.error === null) this.#timing?.endAudio();
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     this.#timing?.readAhead(this.#passedTicks);
     if (this.isUntimed) {
       this.#take(this.#untimedTicks);
+      if (this.#isAll && this.attempt.error === null) this.#timing?.endAudio();
       this.#timing?.readAhead(this.#passedTicks);
-      if (!this.#isAll) this.#timing?.estimate(this.#passedTicks, this.#source.receivedTicks);
+      if (!this.#isAll || this.#isAwaited)
+        this.#timing?.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
-    if (!this.#isTailTrimmed && this.attempt.isComplete && !this.attempt.hasChunk) {
+    if (!this.#isTailTrimmed && this.#isAll && !this.#isAwaited) {
       this.#finishTiming();
       this.#trimTail();
       this.#endCues();
@@ -186,6 +198,11 @@ export class SegmentPlayer {
 
   get #isAll(): boolean {
     return this.attempt.isComplete && !this.attempt.hasChunk;
+  }
+
+  /** Its last words are still looked for in its audio: not for long. */
+  get #isAwaited(): boolean {
+    return this.#timing?.isAwaited === true;
   }
 
   /** In one go or not at all, unless it is the rest. */
@@ -318,6 +335,7 @@ export class SegmentPlayer {
 
   /** What was taken is no longer good once another player is made. */
   close(): void {
+    this.#timing?.close();
     this.#carryOver.store = this.#source.close();
   }
 

@@ -302,6 +302,13 @@ export class Utterance {
   get voiceIds(): readonly string[] {
     return this.#voiceIds;
   }
+
+  /** As the client named it; null: it did not. */
+  get languageCode(): string | null {
+    const { template } = this;
+    const { language_code } = template.kind === "dialogue" ? template.command : template.options;
+    return language_code ?? null;
+  }
   /** Whether the client named the voice itself. */
   get namesVoice(): boolean {
     return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;

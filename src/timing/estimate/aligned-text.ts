@@ -1,13 +1,7 @@
-/**
- * Text without times, aligned with its audio: punctuation with pauses, letters with the features of the sound between them,
- * and where those say nothing, letters by how long they take against each other.
- */
+/** Text without times, laid over its audio: punctuation over pauses, and letters between by how long they take against each other. */
 import type { Silence } from "../../audio/analysis/pause-finder.ts";
-import { type AudioSpan, charactersOf } from "../spans.ts";
+import type { AudioSpan } from "../spans.ts";
 import type { SpokenClock } from "../timing-estimator.ts";
-import { type FeatureTrack, partOf } from "./feature-track.ts";
-import { alignLetters, type Letter } from "./forced-alignment.ts";
-import { CLASS_FEATURES, classOf, isBlank, lengthShareOf } from "./letter-classes.ts";
 import { matchPauses } from "./pause-matching.ts";
 import { soundClock } from "./pauses.ts";
 import { letterWeights, type Punctuation, punctuationOf, weightsBefore } from "./punctuation.ts";
@@ -18,6 +12,8 @@ interface Knot {
   readonly seconds: number;
 }
 
+/** bench/align.bench.ts measures it. */
+const GUESSED_SECONDS = 0.8;
 /** How much longer the letters of the last word before punctuation last. */
 const FINAL_FACTOR = 1.25;
 /** Of a script without spaces no more is taken for that word; UTF-16 units. */
@@ -27,19 +23,16 @@ const TRAIL_SECONDS = 0.05;
 const TRAIL_BEHIND_LETTER_SECONDS = 0.01;
 /** No letter takes less: where silences leave less, they are no pauses, but all of it is quiet. */
 const MIN_LETTER_SECONDS = 0.005;
-/** Share of the letters whose class has to be known. */
-const MIN_KNOWN = 0.5;
 
 /** The audio in which a text is spoken. */
 export interface HeardAudio extends AudioSpan {
   /** Pauses in it, rising. */
   readonly pauses: readonly Silence[];
-  /** null = not known. */
-  readonly features: FeatureTrack | null;
 }
 
 /** A text that is spoken in some audio, with the times that are known of it. Offsets into the text, UTF-16. */
 export class AlignedText implements SpokenClock {
+  readonly boundSeconds = GUESSED_SECONDS;
   /** Weight of all before each offset. */
   readonly #weights: Float64Array;
   /** Its ends, and what is known between; offsets and times rise, or stay. */
@@ -48,13 +41,8 @@ export class AlignedText implements SpokenClock {
   constructor(text: string, heard: HeardAudio) {
     const punctuation = punctuationOf(text);
     this.#weights = weightsOf(text, punctuation);
-    const { features } = heard;
     const pauses = leaveTimeFor(text, heard) ? heard.pauses : [];
-    const knots = this.#knotsAtPauses(text, { ...heard, pauses }, punctuation);
-    this.#knots =
-      features === null
-        ? knots
-        : knots.flatMap((knot, i) => [knot, ...this.#knotsWithin(text, features, knot, knots[i + 1])]);
+    this.#knots = this.#knotsAtPauses(text, { ...heard, pauses }, punctuation);
   }
 
   /** When the text has come to an offset: between two knots by how long its characters take against each other. */
@@ -122,50 +110,12 @@ export class AlignedText implements SpokenClock {
       knots.splice(-1, 0, { offset: saidTo, seconds: trail.startSeconds });
     return knots;
   }
-
-  /** Where each letter between two knots is heard to begin. */
-  #knotsWithin(text: string, features: FeatureTrack, from: Knot, until: Knot | undefined): readonly Knot[] {
-    const track =
-      until === undefined
-        ? null
-        : partOf(features, { startSeconds: from.seconds, endSeconds: until.seconds });
-    if (until === undefined || track === null) return [];
-    const letters: (Letter & { readonly start: number })[] = [];
-    let [at, before] = [from.offset, ""];
-    for (const character of charactersOf(text.slice(from.offset, until.offset))) {
-      const start = at;
-      at += character.length;
-      const letterClass = classOf(character);
-      const share = lengthShareOf(character, before);
-      before = character;
-      letters.push({
-        class: letterClass,
-        start,
-        weight: this.#weight(start, at) * CLASS_FEATURES[letterClass].weight * share,
-      });
-    }
-    const places = areMostKnown(letters) ? alignLetters(letters, track) : null;
-    if (places === null) return [];
-    const frameSeconds = (until.seconds - from.seconds) / track.levels.length;
-    return letters.slice(1).map(({ start }, i) => {
-      const seconds = from.seconds + (places[i + 1] ?? 0) * frameSeconds;
-      return { offset: start, seconds: Math.min(seconds, until.seconds) };
-    });
-  }
 }
 
 function leaveTimeFor(text: string, { startSeconds: from, endSeconds: until, pauses }: HeardAudio): boolean {
   const silent = pauses.reduce((sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds, 0);
   const letters = text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
   return until - from - silent > letters * MIN_LETTER_SECONDS;
-}
-
-/** Whether their class is known: in some scripts a letter may be any sound. */
-function areMostKnown(letters: readonly Letter[]): boolean {
-  const said = letters.filter((letter) => !isBlank(letter.class));
-  return (
-    said.length > 0 && said.filter((letter) => letter.class !== "other").length >= MIN_KNOWN * said.length
-  );
 }
 
 /** The last word before punctuation takes longer than others of as many letters. */

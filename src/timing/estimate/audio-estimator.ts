@@ -1,7 +1,10 @@
-/** Times by what is heard: pauses and features of the audio that came without times, and how fast its voice speaks. */
+/**
+ * Times of text that came without any: by the words that were found in its audio (aligner.ts), and where none were, by its
+ * pauses and how fast its voice speaks.
+ */
 import type { Silence } from "../../audio/analysis/pause-finder.ts";
-import type { SoundFrames } from "../../audio/analysis/sound-meter.ts";
-import type { AudioSpan } from "../spans.ts";
+import type { FoundWord } from "../aligner.ts";
+import type { AudioSpan, TextPart } from "../spans.ts";
 import type {
   Needed,
   OpenEstimate,
@@ -10,7 +13,7 @@ import type {
   TimingEstimator,
 } from "../timing-estimator.ts";
 import { AlignedText } from "./aligned-text.ts";
-import { FeatureFrames } from "./feature-track.ts";
+import { FoundClock, FoundWords } from "./found-words.ts";
 import { estimateOpen, type OpenSpeech, USUAL_RATE } from "./open-text.ts";
 import { Pauses, soundClock } from "./pauses.ts";
 import { letterWeights, punctuationOf } from "./punctuation.ts";
@@ -24,39 +27,63 @@ const SPREAD_SECONDS = 0.1;
 
 export class AudioEstimator implements TimingEstimator {
   readonly #pauses = new Pauses();
-  readonly #frames = new FeatureFrames();
+  readonly #found = new FoundWords();
+  /** Whether its pauses are known. */
+  #isHeard = false;
   readonly #priorRate: SpeakingRate;
-  /** Of text without times that was found in its audio: the weight of its letters, and its sound. */
-  readonly #found = { weight: 0, seconds: 0 };
+  /** Of text whose audio is known: the weight of its letters, and its sound. */
+  readonly #known = { weight: 0, seconds: 0 };
 
   /** `speakingRate`: of the voice so far, if that is known. */
   constructor(speakingRate: SpeakingRate | null) {
     this.#priorRate = speakingRate ?? USUAL_RATE;
   }
 
-  hear(pauses: readonly Silence[] | undefined, features: SoundFrames | null | undefined): void {
-    if (pauses !== undefined) this.#pauses.add(pauses);
-    if (features) this.#frames.add(features);
+  hear(pauses: readonly Silence[] | undefined): void {
+    if (pauses === undefined) return;
+    this.#isHeard = true;
+    this.#pauses.add(pauses);
+  }
+
+  find(words: readonly FoundWord[]): void {
+    this.#found.add(words);
+  }
+
+  dropFound(): void {
+    this.#found.clear();
   }
 
   forgetBefore(seconds: number): void {
     this.#pauses.forgetBefore(seconds);
-    this.#frames.forgetBefore(seconds);
+    this.#found.forgetBefore(seconds);
   }
 
   silentSeconds(span: AudioSpan): number {
     return this.#pauses.within(span).reduce((sum, pause) => sum + pause.endSeconds - pause.startSeconds, 0);
   }
 
-  within(text: string, span: AudioSpan): SpokenClock {
-    const features = this.#frames.within(span);
-    if (features !== null) this.#learnRate(text, span);
-    return new AlignedText(text, { ...span, pauses: this.#pauses.within(span), features });
+  within(part: TextPart, span: AudioSpan): SpokenClock {
+    if (this.#isHeard) this.#learnRate(part.text, span);
+    const words = this.#found.within(part, span);
+    if (words.length > 0) return new FoundClock(part, span, { words, soundSeconds: this.#firstSound(span) });
+    return new AlignedText(part.text, { ...span, pauses: this.#pauses.within(span) });
   }
 
-  open(text: string, span: AudioSpan, needed: Needed): OpenEstimate | null {
-    const speech = this.#speechIn(span);
-    const estimate = speech === null ? null : estimateOpen(text, speech, needed);
+  found(part: TextPart, span: AudioSpan): OpenEstimate | null {
+    // The text's last word waits for the end of the audio, as all of that is to have text.
+    const endOfText = part.from + part.text.trimEnd().length;
+    const words = this.#found.within(part, span).filter(({ end }) => end < endOfText);
+    const last = words.at(-1);
+    if (last === undefined) return null;
+    const end = last.end - part.from;
+    const text = { text: part.text.slice(0, end), from: part.from };
+    const found = { words, soundSeconds: this.#firstSound(span) };
+    return { end, clock: new FoundClock(text, { ...span, endSeconds: last.endSeconds }, found) };
+  }
+
+  open({ text }: TextPart, span: AudioSpan, needed: Needed): OpenEstimate | null {
+    if (!this.#isHeard) return null;
+    const estimate = estimateOpen(text, this.#speechIn(span), needed);
     if (estimate === null) return null;
     const { end, clock } = estimate;
     this.#learnRate(text.slice(0, end), { ...span, endSeconds: clock.secondsAt(end) });
@@ -64,22 +91,27 @@ export class AudioEstimator implements TimingEstimator {
   }
 
   get speakingRate(): SpeakingRate | null {
-    const { weight, seconds } = this.#found;
+    const { weight, seconds } = this.#known;
     if (seconds < MIN_RATE_SECONDS || weight === 0) return null;
     return { weightASecond: weight / seconds, spread: KNOWN_SPREAD + SPREAD_SECONDS / seconds };
   }
 
-  /** null: nothing is known of its sound. */
-  #speechIn({ startSeconds, endSeconds }: AudioSpan): OpenSpeech | null {
+  /** Behind the silence at the beginning. */
+  #firstSound(span: AudioSpan): number {
+    const [first] = this.#pauses.within(span);
+    return first !== undefined && first.startSeconds <= span.startSeconds
+      ? first.endSeconds
+      : span.startSeconds;
+  }
+
+  #speechIn({ startSeconds, endSeconds }: AudioSpan): OpenSpeech {
     const span = { startSeconds, endSeconds: Math.min(endSeconds, startSeconds + MAX_OPEN_SECONDS) };
-    const features = this.#frames.within(span);
-    const rate = this.speakingRate ?? this.#priorRate;
-    return features === null ? null : { ...span, pauses: this.#pauses.within(span), features, rate };
+    return { ...span, pauses: this.#pauses.within(span), rate: this.speakingRate ?? this.#priorRate };
   }
 
   #learnRate(text: string, span: AudioSpan): void {
     const soundBefore = soundClock(span.startSeconds, this.#pauses.within(span));
-    this.#found.weight += letterWeights(text, punctuationOf(text))[text.length] ?? 0;
-    this.#found.seconds += soundBefore(span.endSeconds);
+    this.#known.weight += letterWeights(text, punctuationOf(text))[text.length] ?? 0;
+    this.#known.seconds += soundBefore(span.endSeconds);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The times of text that is spoken in audio whose end is not there yet: neither the speaking rate nor how far it has come in
  * the text is known. Both are found together, as that with which its pauses fit the punctuation of the text best; up to such a
- * pause the text is then aligned with its sound as where both ends are known (aligned-text.ts).
+ * pause the text is then laid over its audio as where both ends are known (aligned-text.ts).
  *
  *   text    |Alpha bravo, charlie delta. Echo foxtrot golf hotel
  *   sound   |##### ####    ####### ####      #### ###...           has come so far
@@ -11,7 +11,6 @@ import type { Silence } from "../../audio/analysis/pause-finder.ts";
 import type { AudioSpan } from "../spans.ts";
 import type { Needed, OpenEstimate, SpeakingRate } from "../timing-estimator.ts";
 import { AlignedText } from "./aligned-text.ts";
-import { type FeatureTrack, partOf } from "./feature-track.ts";
 import { type Matched, matchPauses } from "./pause-matching.ts";
 import { soundClock } from "./pauses.ts";
 import { letterWeights, punctuationOf } from "./punctuation.ts";
@@ -24,7 +23,6 @@ export const USUAL_RATE: SpeakingRate = { weightASecond: TYPICAL_WEIGHT_A_SECOND
 export interface OpenSpeech extends AudioSpan {
   /** Pauses in it, rising. */
   readonly pauses: readonly Silence[];
-  readonly features: FeatureTrack;
   readonly rate: SpeakingRate;
 }
 
@@ -82,7 +80,6 @@ function align(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPosi
   return new AlignedText(text.slice(0, offset), {
     ...span,
     pauses: speech.pauses.filter(({ startSeconds }) => startSeconds < seconds),
-    features: partOf(speech.features, span),
   });
 }
 

@@ -15,6 +15,9 @@ const TEXT = SPEECH?.text ?? "";
 const AUDIO = new Uint8Array(readFileSync(new URL(SPEECH?.file ?? "", FLITE)));
 const REQUEST = { text: TEXT, language: "en", format: "ulaw_8000" };
 
+/** A thread that loads the engine takes seconds on a busy machine. */
+const DEADLINE_MS = 30_000;
+
 const pools: AlignmentPool[] = [];
 
 afterEach(async () => {
@@ -35,13 +38,13 @@ function poolWith(options: { readonly isInstalled?: boolean } = {}) {
   return { pool, warnings, words, outcomes, handlers };
 }
 
-describe("AlignmentPool", () => {
+describe("AlignmentPool", { timeout: 2 * DEADLINE_MS }, () => {
   it("finds all words of a text, however its audio is split", async () => {
     const { pool, words, outcomes, handlers } = poolWith();
     const job = pool.open(REQUEST, handlers);
     for (let from = 0; from < AUDIO.length; from += 777) job?.push(AUDIO.subarray(from, from + 777));
     job?.finish();
-    await until("the end", () => outcomes.length > 0);
+    await until("the end", () => outcomes.length > 0, { deadlineMs: DEADLINE_MS });
     expect(outcomes).toEqual(["complete"]);
     expect(words.map(({ start, end }) => TEXT.slice(start, end))).toEqual(TEXT.match(/[A-Za-z]+/g));
   });
@@ -52,7 +55,7 @@ describe("AlignmentPool", () => {
     const job = pool.open({ ...REQUEST, text, language: "de" }, handlers);
     job?.push(AUDIO);
     job?.finish();
-    await until("the end", () => outcomes.length > 0);
+    await until("the end", () => outcomes.length > 0, { deadlineMs: DEADLINE_MS });
     expect(outcomes).toEqual(["unlike"]);
   });
 
@@ -61,7 +64,7 @@ describe("AlignmentPool", () => {
     const job = pool.open({ ...REQUEST, text: "..." }, handlers);
     job?.push(AUDIO);
     job?.finish();
-    await until("the end", () => outcomes.length > 0);
+    await until("the end", () => outcomes.length > 0, { deadlineMs: DEADLINE_MS });
     expect(outcomes).toEqual(["unlike"]);
   });
 
@@ -88,7 +91,7 @@ describe("AlignmentPool", () => {
       job?.push(piece);
       job?.push(AUDIO);
     }
-    await until("the end", () => outcomes.length >= 2);
+    await until("the end", () => outcomes.length >= 2, { deadlineMs: DEADLINE_MS });
     expect(outcomes).toEqual(["failed", "failed"]);
   });
 
@@ -101,7 +104,7 @@ describe("AlignmentPool", () => {
     const job = pool.open(REQUEST, handlers);
     job?.push(AUDIO);
     job?.finish();
-    await until("the end", () => outcomes.length > 0);
+    await until("the end", () => outcomes.length > 0, { deadlineMs: DEADLINE_MS });
     expect(outcomes).toEqual(["complete"]);
   });
 

@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { percentile } from "../../../../bench/kit/statistics.ts";
 import { createDice, speak } from "../../../../bench/kit/truth-texts.ts";
 import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
-import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import type { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
@@ -44,7 +43,7 @@ interface Emitted extends TimedCharacters {
 
 /** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
 function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
-  const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+  const pauses = new PauseFinder(FORMAT);
   const timing = timingOf({ text, speakingRate });
   const emitted: Emitted[] = [];
   let [bytes, playedSeconds] = [0, 0];
@@ -54,7 +53,7 @@ function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: 
   for (const { audio } of chunks) {
     bytes += audio.length;
     const audioSeconds = bytes / BYTES_PER_SECOND;
-    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), features: sound.push(audio) }));
+    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio) }));
     for (; audioSeconds - playedSeconds > aheadSeconds; playedSeconds += 0.1)
       if (timing.timedToSeconds < playedSeconds + 0.25)
         note(timing.estimateUpTo({ neededSeconds: playedSeconds + 1 }));
@@ -79,7 +78,7 @@ function wordsOf(emitted: readonly Emitted[], { text, starts }: Speech): { error
 }
 
 describe("SegmentTiming.estimateUpTo", () => {
-  it("reports words before they are played, about as well as where the end is known", () => {
+  it("reports words before they are played, about where they are", () => {
     const words: { error: number; late: number }[] = [];
     const paces = new Map<string, SpeakingRate>();
     for (let seed = 1; seed <= SPEECHES; seed += 1) {
@@ -96,8 +95,8 @@ describe("SegmentTiming.estimateUpTo", () => {
     expect(words.length).toBeGreaterThan(250);
     expect(Math.max(...words.map(({ late }) => late))).toBeLessThan(0.3);
     const errors = words.map(({ error }) => error);
-    expect(percentile(errors, 0.5)).toBeLessThan(0.02);
-    expect(percentile(errors, 0.95)).toBeLessThan(0.15);
+    expect(percentile(errors, 0.5)).toBeLessThan(0.06);
+    expect(percentile(errors, 0.95)).toBeLessThan(0.25);
   });
 
   it("goes on near the truth again where a mark was taken for another's", () => {
@@ -120,12 +119,12 @@ describe("SegmentTiming.estimateUpTo", () => {
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
     const hear = (text: string): SegmentTiming => {
-      const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+      const pauses = new PauseFinder(FORMAT);
       const heard = timingOf({ text });
       let bytes = 0;
       for (const { audio } of chunks) {
         bytes += audio.length;
-        const facts = { pauses: pauses.push(audio), features: sound.push(audio) };
+        const facts = { pauses: pauses.push(audio) };
         heard.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
       }
       return heard;
@@ -147,13 +146,13 @@ describe("SegmentTiming.estimateUpTo", () => {
   it("times that come later count for what was not emitted, and for nothing else", () => {
     const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
     const { text, chunks, starts } = speech;
-    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+    const pauses = new PauseFinder(FORMAT);
     const timing = timingOf({ text });
     const emitted: (TimedCharacters | null)[] = [];
     let bytes = 0;
     for (const { audio } of chunks) {
       bytes += audio.length;
-      const facts = { pauses: pauses.push(audio), features: sound.push(audio) };
+      const facts = { pauses: pauses.push(audio) };
       timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
     }
     emitted.push(timing.estimateUpTo({ neededSeconds: 0.5 }));

@@ -7,7 +7,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createDice } from "../../../../bench/kit/truth-texts.ts";
 import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
 import { SILENCE_LEVEL } from "../../../../src/audio/analysis/silence.ts";
-import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
 import { readHeader } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
@@ -127,7 +126,7 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
 
 /** As session/events/response-timing.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
-  const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+  const pauses = new PauseFinder(FORMAT);
   const timing = timingOf({ text });
   let bytes = 0;
   const emitted = chunks.map(({ audio, timing: sent }) => {
@@ -135,11 +134,10 @@ function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | 
     const { alignment = null, normalizedAlignment = null } = sent ?? {};
     const audioSeconds = bytes / BYTES_PER_SECOND;
     if (alignment === null && normalizedAlignment === null) {
-      const heard = { pauses: pauses.push(audio), features: sound.push(audio) };
+      const heard = { pauses: pauses.push(audio) };
       return timing.push(null, null, { audioSeconds, ...heard });
     }
     pauses.skip(audio);
-    sound.skip(audio);
     return timing.push(alignment, normalizedAlignment, { audioSeconds });
   });
   return [...emitted, timing.finish(bytes / BYTES_PER_SECOND, soundSecondsOf(chunks))];

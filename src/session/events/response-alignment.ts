@@ -1,0 +1,137 @@
+/**
+ * The words of one response, found in its audio by another thread. It is asked once the response has begun without times: at
+ * the first audio where the voice had none before, else a little later.
+ */
+
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type {
+  Aligner,
+  AlignmentJob,
+  AlignmentOutcome,
+  AlignmentRequest,
+  FoundWord,
+} from "../../timing/aligner.ts";
+import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+
+/** So much audio without times begins a response that has none. */
+const UNTIMED_TICKS = 0.3 * TICKS_PER_SECOND;
+/** Longest wait for the next words. A thread that has to start takes most of it, where others use the processor. */
+const MAX_WAIT_MS = 3000;
+/** The same where listeners need what follows: a thread that is awake has looked at all of it by then. */
+const HURRIED_WAIT_MS = 60;
+
+export interface ResponseAlignmentOptions {
+  readonly aligner: Aligner;
+  readonly request: AlignmentRequest;
+  readonly clock: Clock;
+  /** The voice has spoken without times before. */
+  readonly isExpected: boolean;
+  readonly onFound: (words: readonly FoundWord[]) => void;
+  /** The audio does not say the text. */
+  readonly onUnlike: () => void;
+  /** Nothing more is waited for, or words were found. */
+  readonly onProgress: () => void;
+}
+
+export class ResponseAlignment {
+  readonly #options: ResponseAlignmentOptions;
+  /** Copies of the first audio, until it is known that it is needed. */
+  #first: Uint8Array[] = [];
+  /** null: not asked, or not any more. */
+  #job: AlignmentJob | null = null;
+  /** When it last said anything. */
+  #heardMs = 0;
+  #isOver = false;
+  #isEnded = false;
+  #outcome: AlignmentOutcome | null = null;
+  #timer: Timer | null = null;
+  #endedMs = 0;
+
+  constructor(options: ResponseAlignmentOptions) {
+    this.#options = options;
+  }
+
+  /** Words are looked for, and it is not too long that any came. */
+  get isBusy(): boolean {
+    return this.#job !== null && this.#options.clock.nowMs() - this.#heardMs < MAX_WAIT_MS;
+  }
+
+  /** All words were found. */
+  get isComplete(): boolean {
+    return this.#outcome === "complete";
+  }
+
+  /** All audio is there, and its last words are still looked for. */
+  get isAwaited(): boolean {
+    return this.#isEnded && this.#job !== null;
+  }
+
+  /** Audio without times, behind all before. `ticks`: of all audio so far. */
+  push(audio: Uint8Array, ticks: number): void {
+    if (this.#isOver) return;
+    if (this.#job !== null) {
+      this.#job.push(audio);
+      return;
+    }
+    if (this.#options.isExpected || ticks >= UNTIMED_TICKS) this.#open();
+    if (this.#isOver) return;
+    if (this.#job === null) this.#first.push(audio.slice());
+    else this.#push(audio);
+  }
+
+  /** Nothing of the response follows. */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (this.#first.length > 0 && !this.#isOver) this.#open();
+    this.#push(new Uint8Array(0));
+    this.#job?.finish();
+    if (this.#job === null) return;
+    const { clock, onProgress } = this.#options;
+    this.#endedMs = clock.nowMs();
+    this.#timer = clock.at(this.#endedMs + MAX_WAIT_MS, () => {
+      this.close();
+      onProgress();
+    });
+  }
+
+  /** Listeners need what follows. */
+  hurry(): void {
+    if (this.isAwaited && this.#options.clock.nowMs() - this.#endedMs >= HURRIED_WAIT_MS) this.close();
+  }
+
+  /** Nobody wants words any more: the response has times, or is over. Idempotent. */
+  close(): void {
+    this.#isOver = true;
+    this.#first = [];
+    this.#timer?.cancel();
+    this.#job?.close();
+    this.#job = null;
+  }
+
+  #open(): void {
+    const { aligner, clock, request, onFound, onProgress } = this.#options;
+    this.#heardMs = clock.nowMs();
+    this.#job = aligner.open(request, {
+      found: (words) => {
+        this.#heardMs = clock.nowMs();
+        onFound(words);
+        onProgress();
+      },
+      ended: (outcome) => {
+        this.#job = null;
+        this.#outcome = outcome;
+        if (outcome === "unlike") this.#options.onUnlike();
+        this.close();
+        onProgress();
+      },
+    });
+    if (this.#job === null) this.close();
+  }
+
+  #push(audio: Uint8Array): void {
+    for (const piece of this.#first) this.#job?.push(piece);
+    this.#first = [];
+    this.#job?.push(audio);
+  }
+}
