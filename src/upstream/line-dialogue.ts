@@ -93,7 +93,7 @@ export class LineDialogue implements Synthesis {
     const isSteady = request.inputs.every(({ voiceId }) => splitUpstreamVoice(voiceId) !== null);
     handlers.head({
       ...(ignored === undefined ? {} : { ignored }),
-      ...(timesFrom === undefined || !isSteady ? {} : { timesFrom }),
+      ...(timesFrom === "response" && isSteady ? { timesFrom } : {}),
     });
   }
 

@@ -69,8 +69,8 @@ export interface SynthesisHead {
   readonly maximumConcurrentRequests?: number;
   /** Fields of the request that this service can't do, as the client names them. */
   readonly ignored?: readonly string[];
-  /** Times count from the start of the response, at the rate of its audio: none need to be repaired. */
-  readonly timesFrom?: "response";
+  /** "response": its times count from its start, at the rate of its audio, and need no repair. "nowhere": it has none. */
+  readonly timesFrom?: "response" | "nowhere";
 }
 
 export interface SynthesisChunk {

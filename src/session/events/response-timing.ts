@@ -105,7 +105,7 @@ export class ResponseTiming {
       speakingRate: carryOver.rateOf(utterance.voiceIds),
       isSteady: attempt.hasSteadyTimes ?? false,
     });
-    this.#wasInVain = carryOver.isUntimed(utterance.voiceIds);
+    this.#wasInVain = attempt.hasNoTimes === true || carryOver.isUntimed(utterance.voiceIds);
     this.#alignment = new ResponseAlignment({
       ...options,
       request: { text: segment.text, language: utterance.languageCode, format: attempt.sourceFormat },

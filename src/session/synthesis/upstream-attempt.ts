@@ -42,6 +42,8 @@ export interface Attempt {
   readonly timing: Timing;
   /** Its times need no repair, once anything has come; default false. */
   readonly hasSteadyTimes?: boolean;
+  /** No times will come; default false: they may. */
+  readonly hasNoTimes?: boolean;
   /** Where reading can wait. */
   hold?(): void;
   readOn?(): void;
@@ -96,6 +98,7 @@ export class UpstreamAttempt implements Attempt {
   #error: GatewayError | null = null;
   requestId: string | null = null;
   hasSteadyTimes = false;
+  hasNoTimes = false;
 
   constructor(options: UpstreamAttemptOptions) {
     this.#options = options;
@@ -215,6 +218,7 @@ export class UpstreamAttempt implements Attempt {
     this.segment.times.headersMs = this.#options.clock.nowMs();
     this.requestId = head.requestId ?? null;
     this.hasSteadyTimes = head.timesFrom === "response";
+    this.hasNoTimes = head.timesFrom === "nowhere";
     if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
     if (head.ignored !== undefined) this.#options.onIgnored?.(head.ignored);
   }

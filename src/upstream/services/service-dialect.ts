@@ -58,8 +58,9 @@ export class ServiceDialect implements Dialect {
     if (!/^identity$/i.test(encoding)) {
       throw this.#unexpected(`content-encoding is ${JSON.stringify(encoding.slice(0, 40))}, expected none`);
     }
-    const { ignored } = this.#options;
-    return { timesFrom: "response", ...(ignored.length === 0 ? {} : { ignored }) };
+    const { adapter, ignored } = this.#options;
+    const timesFrom = adapter.capabilities.times === "none" ? "nowhere" : "response";
+    return { timesFrom, ...(ignored.length === 0 ? {} : { ignored }) };
   }
 
   body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader {

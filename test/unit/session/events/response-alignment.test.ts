@@ -154,6 +154,19 @@ describe("a response without times", () => {
     expect(asked[1]).toMatchObject({ isFinished: false, isClosed: false });
   });
 
+  it("has its words while it goes on, where its service says that it gives none", () => {
+    const { asked, speak, chunk, requests, clock, starts } = rig();
+    speak(TEXT, "u");
+    requests[0]?.handlers.head({ timesFrom: "nowhere" });
+    chunk(0, spell(TEXT.slice(0, 5)));
+    clock.advance(20);
+    chunk(0, spell(TEXT.slice(5, 10)));
+    asked[0]?.handlers.found(wordsOf(TEXT).slice(0, 2));
+    clock.advance(100);
+    expect(starts()).toEqual(FOUND_MS.slice(0, 2));
+    expect(asked[0]).toMatchObject({ isFinished: false, isClosed: false });
+  });
+
   it("is given up where it is interrupted", () => {
     const { asked, speak, chunk, requests, clock, send } = rig();
     speak(TEXT, "u");
