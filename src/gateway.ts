@@ -34,6 +34,7 @@ import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
 import { NO_REGISTER, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
+import { mustBeLoudness, VoiceLoudness } from "./session/voice-loudness.ts";
 import { Calls } from "./telephony/calls.ts";
 import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
@@ -202,6 +203,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     maxInboxBytes: inboxBytes(config),
     textDefaults: textDefaultsOf(config),
   };
+  mustBeLoudness(config.loudnessLufs);
   const voice = defaultVoice(upstream, config.voice);
   const sessions = new Sessions(
     {
@@ -214,6 +216,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       log,
       counters,
       tuning,
+      loudness: new VoiceLoudness(),
       server: SERVER,
       defaultVoice: voice,
     },

@@ -4,6 +4,7 @@ import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
 import type { Logger } from "../../src/kit/log.ts";
 import type { Counters } from "../../src/metrics/counters.ts";
+import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Upstream } from "../../src/upstream/types.ts";
 import type { FakeClock } from "../../test/helpers/fake-clock.ts";
 import { TEST_TUNING } from "../../test/helpers/session-rig.ts";
@@ -73,6 +74,7 @@ export function createEngine(
       log,
       counters,
       tuning,
+      loudness: new VoiceLoudness(),
       server: "voicewire/soak",
       defaultVoice: () => Promise.resolve("voice"),
     },

@@ -176,6 +176,15 @@ export const SPEECH = [
     about: "JSON file with replacement rules for every text: [{from, to, ignore_case?, whole_word?}]",
   },
   {
+    key: "loudnessLufs",
+    kind: "integer",
+    default: 0,
+    min: -40,
+    max: 0,
+    about:
+      "How loud speech is made, LUFS (EBU R128), -40 to -10, by one gain for each utterance; 0 leaves it as it comes",
+  },
+  {
     key: "captions",
     kind: "choice",
     default: "asked",

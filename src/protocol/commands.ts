@@ -19,6 +19,9 @@ import {
   REPLACES,
 } from "./vocabulary.ts";
 
+/** How loud speech can be made: behind -10 hardly anything but the limiter is heard. */
+export const MIN_LOUDNESS_LUFS = -40;
+export const MAX_LOUDNESS_LUFS = -10;
 /** Replacement rules of one utterance, and the length of each side. */
 const MAX_REPLACEMENTS = 256;
 const MAX_REPLACEMENT_CHARS = 200;
@@ -42,6 +45,12 @@ const model_id = z.string().min(1).max(128).exactOptional();
 const language_code = z.string().min(2).max(16).exactOptional();
 const seed = z.number().int().min(0).max(4_294_967_295).exactOptional();
 const apply_text_normalization = z.enum(["auto", "on", "off"]).exactOptional();
+const loudness_lufs = z
+  .union([z.literal(0), z.number().min(MIN_LOUDNESS_LUFS).max(MAX_LOUDNESS_LUFS)], {
+    error: `expected ${MIN_LOUDNESS_LUFS} to ${MAX_LOUDNESS_LUFS}, or 0 for speech as it comes`,
+  })
+  .exactOptional()
+  .describe("How loud it is made, EBU R128; 0: as it comes. Default: the gateway's");
 const enable_logging = z.boolean().exactOptional();
 
 const voiceOptions = {
@@ -101,7 +110,14 @@ const queueOptions = {
     .exactOptional()
     .describe("queued: cancels what has not begun; all: interrupts what speaks as well"),
 };
-const speech = { text: z.string(), utterance_id, ...voiceOptions, ...textOptions, ...queueOptions };
+const speech = {
+  text: z.string(),
+  utterance_id,
+  ...voiceOptions,
+  loudness_lufs,
+  ...textOptions,
+  ...queueOptions,
+};
 
 const command = <T extends string, S extends z.core.$ZodLooseShape>(type: T, description: string, shape: S) =>
   z.object({ type: z.literal(type), ...shape }).meta({ description });
@@ -130,6 +146,7 @@ export const COMMANDS = {
     seed,
     apply_text_normalization,
     enable_logging,
+    loudness_lufs,
     ...queueOptions,
   }),
   interrupt: command(

@@ -10,6 +10,7 @@ import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
 import type { Aligner } from "../timing/aligner.ts";
 import type { Upstream } from "../upstream/types.ts";
+import type { VoiceLoudness } from "./voice-loudness.ts";
 
 /** The settings that shape a session; their table, config/speech.ts, says what each is. */
 export type SessionSettings = Pick<
@@ -34,6 +35,7 @@ export type SessionSettings = Pick<
   | "firstAudioMs"
   | "nobodyListens"
   | "opusBitrateKbps"
+  | "loudnessLufs"
   | "model"
   | "captions"
 > &
@@ -100,6 +102,8 @@ export interface SessionDeps {
   readonly log: Logger;
   readonly counters: Counters;
   readonly tuning: SessionTuning;
+  /** Of all sessions: what one has learned of a voice another one knows. */
+  readonly loudness: VoiceLoudness;
   /** Name and version for `hello`. */
   readonly server: string;
   /** The voice used where a client names none. Rejects with an upstream error. */

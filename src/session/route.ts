@@ -13,14 +13,24 @@ export interface Need {
   readonly frameMs: number;
 }
 
-/**
- * `opusBitrateKbps`: bit rate asked for when Opus is passed through; null: the voice's upstream makes none, and the threads
- * that encode are the session's. Nobody listening: the fewest bytes.
- */
-export function chooseSourceFormat(needs: readonly Need[], opusBitrateKbps: string | null): string {
+export interface RouteOptions {
+  /**
+   * Bit rate asked for when Opus is passed through; null: the voice's upstream makes none, and the threads that encode are the
+   * session's.
+   */
+  readonly opusBitrateKbps: string | null;
+  /** Its samples get a gain, so that nothing can be passed through: they are encoded once, behind that. */
+  readonly isLevelled: boolean;
+}
+
+/** Nobody listening: the fewest bytes. */
+export function chooseSourceFormat(
+  needs: readonly Need[],
+  { opusBitrateKbps, isLevelled }: RouteOptions,
+): string {
   const [first] = needs;
   if (first === undefined) return "ulaw_8000";
-  if (needs.every((need) => need.format === first.format)) {
+  if (!isLevelled && needs.every((need) => need.format === first.format)) {
     if (first.format !== "opus_48000") return first.format;
     if (opusBitrateKbps !== null && needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
       return `opus_48000_${opusBitrateKbps}`;

@@ -4,12 +4,14 @@
  * cannot take it as it is.
  */
 
-import { decodeSamples, type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
+import { decodeSamples, encodeSamples, type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
+import { WholeSamples } from "../audio/analysis/whole-samples.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
 import { SampleQueue } from "../audio/framing/sample-queue.ts";
+import type { Leveller } from "../audio/loudness/leveller.ts";
 import { GatewayError } from "../errors.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 
@@ -79,6 +81,8 @@ export class Source {
   readonly #ogg: OggOpusReader | null;
   /** G.711 and PCM. */
   #samples: SampleQueue | null;
+  /** null: samples stay as they are. */
+  readonly #level: { readonly leveller: Leveller; readonly whole: WholeSamples } | null;
   /** Opus. */
   #packets: Uint8Array[] = [];
   #decoder: SourceDecoder | null = null;
@@ -94,8 +98,8 @@ export class Source {
   /** The silence before the first sound is dealt with, or it is too late to. */
   #isStartDecided = false;
 
-  /** `store`: what another source has left on closing. */
-  constructor(format: string, store?: Uint8Array | null) {
+  /** `store`: what another source has left on closing. `leveller`: what is taken goes through it; not for Opus. */
+  constructor(format: string, store?: Uint8Array | null, leveller: Leveller | null = null) {
     const { codec, sampleRate } = framedFormat(format);
     this.format = format;
     this.#codec = codec;
@@ -103,6 +107,7 @@ export class Source {
     this.#ticksPerSample = ticksPerSample(sampleRate);
     this.#ogg = codec === "opus" ? new OggOpusReader() : null;
     this.#samples = codec === "opus" ? null : new SampleQueue(codec, store ?? undefined);
+    this.#level = codec === "opus" || leveller === null ? null : { leveller, whole: new WholeSamples(codec) };
   }
 
   /** What Opus decoders skip at the start, in ticks: speech sounds that much later than its packets. */
@@ -127,6 +132,16 @@ export class Source {
     return this.#ticksOf(this.#samples?.trailingSilence ?? 0);
   }
 
+  /** So much of what is here is held back while more may come: what is taken is levelled by what follows it. */
+  get levelledBehindTicks(): number {
+    return this.#ticksOf(this.#level?.leveller.aheadSamples ?? 0);
+  }
+
+  /** Whether a gain is known for what is taken next. */
+  get isLevelKnown(): boolean {
+    return this.#level === null || this.#level.leveller.isReady;
+  }
+
   /** Length of the speech that was received: without what decoders of Opus skip at its start and cut off at its end. */
   get speechTicks(): number {
     if (this.#ogg === null) return this.receivedTicks;
@@ -149,6 +164,7 @@ export class Source {
       const before = this.#samples.samples;
       this.#samples.push(audio);
       this.#receivedSamples += this.#samples.samples - before;
+      this.#measure(audio);
       return;
     }
     this.#ogg?.push(audio, (packet) => {
@@ -227,6 +243,7 @@ export class Source {
     // The queue counts silence as it is pushed, so what is kept is pushed again.
     const kept = Uint8Array.from(queue.take(samples));
     this.#samples = new SampleQueue(this.#codec, queue.clear());
+    // It is measured already.
     this.#samples.push(kept);
     return this.#ticksOf(dropped);
   }
@@ -264,6 +281,21 @@ export class Source {
     this.#samples?.fadeOut(this.#samplesIn(ticks));
   }
 
+  #measure(audio: Uint8Array): void {
+    if (this.#level === null) return;
+    const { leveller, whole } = this.#level;
+    leveller.measure(decodeSamples(whole.codec, whole.push(audio).bytes));
+  }
+
+  /** New bytes; `queue` has what follows them. */
+  #levelled(bytes: Uint8Array, queue: SampleQueue): Uint8Array {
+    if (this.#level === null) return bytes;
+    const { leveller, whole } = this.#level;
+    const pcm = decodeSamples(whole.codec, bytes);
+    leveller.level(pcm, decodeSamples(whole.codec, queue.peek(leveller.aheadSamples)));
+    return encodeSamples(whole.codec, pcm);
+  }
+
   #ticksOf(samples: number): number {
     return samples * this.#ticksPerSample;
   }
@@ -280,7 +312,7 @@ export class Source {
 
   #takeBytes(queue: SampleQueue, maxTicks: number): Slice {
     const samples = Math.min(Math.max(1, this.#samplesIn(maxTicks)), queue.samples);
-    const bytes = queue.take(samples);
+    const bytes = this.#levelled(queue.take(samples), queue);
     let pcm: Int16Array | null = null;
     return {
       format: this.format,

@@ -12,6 +12,7 @@ import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
+import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Aligner } from "../../src/timing/aligner.ts";
 import type { Alignment, VoiceSegment } from "../../src/timing/alignment.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../../src/upstream/types.ts";
@@ -91,6 +92,7 @@ export const TEST_TUNING: SessionTuning = {
   pauseParagraphMs: 0,
   textDefaults: { clean: [], replacements: [] },
   opusBitrateKbps: "64",
+  loudnessLufs: 0,
   model: "",
   captions: "asked",
   captionsMaxCues: 2000,
@@ -124,6 +126,7 @@ export function createRig(
       log,
       counters,
       tuning: { ...TEST_TUNING, ...tuning },
+      loudness: new VoiceLoudness(),
       server: "voicewire/test",
       defaultVoice: () => Promise.resolve("default-voice"),
     },

@@ -81,6 +81,11 @@ export class SampleQueue {
     return bytes;
   }
 
+  /** What follows: at most `count` samples, without taking them; a view as `take` gives. */
+  peek(count: number): Uint8Array {
+    return this.#store.subarray(this.#start, this.#start + Math.min(count, this.samples) * this.#width);
+  }
+
   /** Drops from the front, before anything was taken: at most `leadingSilence`. */
   dropLeading(count: number): void {
     this.#meter.cutLeading(count);

@@ -119,6 +119,7 @@ export class Renderer {
   /** Pushes no more of the utterance. */
   drop(utterance: Utterance): void {
     if (this.#player?.utterance === utterance) this.#close();
+    utterance.level?.learn();
   }
 
   /** Nothing waits to be rendered: memory for the next player is let go. */
@@ -195,7 +196,10 @@ export class Renderer {
     const open = requests.first;
     if (open !== undefined) open.asked.endTicks = this.head.ticks;
     requests.shift();
-    if (isLastOfUtterance) this.#options.onEnded(utterance);
+    if (isLastOfUtterance) {
+      utterance.level?.learn();
+      this.#options.onEnded(utterance);
+    }
     this.#options.onSegmentEnded();
   }
 

@@ -31,6 +31,9 @@ const FADE_TICKS = 3 * TICKS_PER_MS;
 /** A word is whole without so much of its end: a resampler holds back as much, and times are rounded. */
 const WORD_END_TICKS = 10 * TICKS_PER_MS;
 
+/** A voice that is new gets its gain from what has come at first: for so much audio that is waited, if it is hardly speech. */
+const LEVEL_HELD_TICKS = 1000 * TICKS_PER_MS;
+
 /** Most audio that is held back because it may be part of a word: no word is longer. */
 const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 
@@ -101,7 +104,8 @@ export class SegmentPlayer {
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
     this.#carryOver = options.carryOver;
-    this.#source = new Source(attempt.sourceFormat, this.#carryOver.store);
+    const leveller = attempt.isLevelled ? null : (utterance.level?.leveller ?? null);
+    this.#source = new Source(attempt.sourceFormat, this.#carryOver.store, leveller);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
     this.#timing = attempt.wantsTiming ? new ResponseTiming({ ...options, events: this.events }) : null;
@@ -146,7 +150,7 @@ export class SegmentPlayer {
    * is needed, so that nothing is said twice where the response breaks off. Throws what breaks the audio.
    */
   next(wanted: Wanted): Slice | undefined {
-    if (!this.#look()) return undefined;
+    if (!this.#look() || !this.#isLevelKnown) return undefined;
     if (this.#isAwaited && this.bufferedTicks <= 0 && wanted.neededTicks > 0) {
       this.#timing?.hurry();
       this.#look();
@@ -196,6 +200,12 @@ export class SegmentPlayer {
     return true;
   }
 
+  /** Never where no more comes than is here. */
+  get #isLevelKnown(): boolean {
+    if (this.#source.isLevelKnown || this.#isAll) return true;
+    return this.bufferedTicks >= Math.min(LEVEL_HELD_TICKS, this.#lookaheadTicks / 2);
+  }
+
   get #isAll(): boolean {
     return this.attempt.isComplete && !this.attempt.hasChunk;
   }
@@ -213,10 +223,14 @@ export class SegmentPlayer {
     return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
   }
 
-  /** From the audio rendered to where the response's end may begin, which is to fall to nothing; all of it once that is known. */
+  /**
+   * From the audio rendered to where the response's end may begin, which is to fall to nothing, and which the samples before are
+   * levelled by; all of it once that is known.
+   */
   get #endTicks(): number {
-    if (this.#isAll || !this.#mayFade) return Number.POSITIVE_INFINITY;
-    return this.bufferedTicks - this.#source.fillableTicks(FADE_TICKS);
+    if (this.#isAll) return Number.POSITIVE_INFINITY;
+    const fadedTicks = this.#mayFade ? this.#source.fillableTicks(FADE_TICKS) : 0;
+    return this.bufferedTicks - Math.max(fadedTicks, this.#source.levelledBehindTicks);
   }
 
   /**

@@ -18,6 +18,7 @@ import type { Subject } from "../../upstream/types.ts";
 import { RestartPlaces } from "../restart-places.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
+import type { UtteranceLevel } from "../voice-loudness.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
 import { UtteranceText } from "./utterance-text.ts";
@@ -149,6 +150,8 @@ export class Utterance {
   readonly input: UtteranceText;
   readonly charged: ChargedUtterance | undefined;
   readonly restartPlaces = new RestartPlaces(this);
+  /** null: it stays as loud as it comes, or nothing was asked for yet. */
+  level: UtteranceLevel | null = null;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
@@ -322,6 +325,13 @@ export class Utterance {
     return this.template.kind === "dialogue"
       ? this.template.command.model_id
       : this.template.options.model_id;
+  }
+
+  /** How loud the client wants it, LUFS; 0: as it comes; undefined: it does not say. */
+  get loudnessLufs(): number | undefined {
+    return this.template.kind === "dialogue"
+      ? this.template.command.loudness_lufs
+      : this.template.options.loudness_lufs;
   }
 
   /** What follows a segment, as far as it is known: for the upstream's intonation. */

@@ -75,9 +75,11 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
     for (let chunk = attempt.take(); chunk !== undefined; chunk = attempt.take()) {
       chunks.push({ ...chunk, audio: new Uint8Array(chunk.audio) });
     }
-    const { sourceFormat, timing, wantsTiming, requestId } = attempt;
+    const { sourceFormat, timing, wantsTiming, isLevelled, requestId } = attempt;
     const segment = timedAt(cut, attempt.segment);
-    kept.push(new ReplayAttempt({ segment, sourceFormat, timing, wantsTiming, requestId, chunks }));
+    kept.push(
+      new ReplayAttempt({ segment, sourceFormat, timing, wantsTiming, isLevelled, requestId, chunks }),
+    );
   }
   return kept;
 }

@@ -11,6 +11,7 @@ interface ReplayAttemptOptions {
   readonly sourceFormat: string;
   readonly timing: Timing;
   readonly wantsTiming: boolean;
+  readonly isLevelled: boolean;
   readonly requestId: string | null;
   readonly chunks: readonly SynthesisChunk[];
 }
@@ -20,6 +21,7 @@ export class ReplayAttempt implements Attempt {
   readonly sourceFormat: string;
   readonly timing: Timing;
   readonly wantsTiming: boolean;
+  readonly isLevelled: boolean;
   readonly requestId: string | null;
   readonly isComplete = true;
   readonly error = null;
@@ -32,6 +34,7 @@ export class ReplayAttempt implements Attempt {
     this.sourceFormat = options.sourceFormat;
     this.timing = options.timing;
     this.wantsTiming = options.wantsTiming;
+    this.isLevelled = options.isLevelled;
     this.requestId = options.requestId;
     this.#chunks = options.chunks;
   }
@@ -111,6 +114,7 @@ export function replayOf(cut: CutSpeech): ReplayAttempt {
     sourceFormat,
     timing,
     wantsTiming: true,
+    isLevelled: true,
     requestId: null,
     chunks: [chunk],
   });

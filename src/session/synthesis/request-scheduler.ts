@@ -247,11 +247,7 @@ export class RequestScheduler {
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     utterance.useVoice(this.#defaultVoice ?? "");
-    if (utterance.sourceFormat === "") {
-      const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
-      const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
-      utterance.chooseSourceFormat(chooseSourceFormat(output.needs(), opusBitrateKbps));
-    }
+    if (utterance.sourceFormat === "") this.#chooseFormat(utterance);
     const voiceId = utterance.voiceIds[0] ?? "";
     const choice = {
       outputFormat: utterance.sourceFormat,
@@ -283,6 +279,21 @@ export class RequestScheduler {
       onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
       onProgress: this.#options.onProgress,
     });
+  }
+
+  /** Once for all its requests: what is asked for, and how loud that is made. */
+  #chooseFormat(utterance: Utterance): void {
+    const { deps, output } = this.#options;
+    const { loudnessLufs, model } = deps.tuning;
+    const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
+    const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
+    const targetLufs = utterance.loudnessLufs ?? loudnessLufs;
+    const isLevelled = targetLufs !== 0;
+    const sourceFormat = chooseSourceFormat(output.needs(), { opusBitrateKbps, isLevelled });
+    utterance.chooseSourceFormat(sourceFormat);
+    if (!isLevelled) return;
+    const { voiceIds, modelId = model } = utterance;
+    utterance.level = deps.loudness.levelFor({ voiceIds, modelId, sourceFormat, targetLufs });
   }
 
   /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */

@@ -44,6 +44,8 @@ export interface Attempt {
   readonly hasSteadyTimes?: boolean;
   /** No times will come; default false: they may. */
   readonly hasNoTimes?: boolean;
+  /** Its audio was brought to the loudness that is asked for, or is to stay as it is. */
+  readonly isLevelled: boolean;
   /** Where reading can wait. */
   hold?(): void;
   readOn?(): void;
@@ -81,6 +83,7 @@ export class UpstreamAttempt implements Attempt {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly timing = "exact";
+  readonly isLevelled = false;
   readonly wantsTiming: boolean;
   #sound: SoundFinder;
   readonly #options: UpstreamAttemptOptions;

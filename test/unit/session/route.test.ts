@@ -17,13 +17,21 @@ describe("chooseSourceFormat()", () => {
     [[need("ulaw_8000"), need("pcm_16000")], "pcm_16000"],
     [[need("opus_48000"), need("pcm_44100")], "pcm_44100"],
   ] as const)("%j asks for %s", (needs, expected) => {
-    expect(chooseSourceFormat(needs, "64")).toBe(expected);
+    expect(chooseSourceFormat(needs, { opusBitrateKbps: "64", isLevelled: false })).toBe(expected);
+  });
+
+  it.each([
+    [[need("ulaw_8000")], "pcm_8000"],
+    [[need("opus_48000")], "pcm_24000"],
+    [[need("pcm_16000"), need("alaw_8000")], "pcm_16000"],
+  ] as const)("%j asks for %s where it gets another loudness", (needs, expected) => {
+    expect(chooseSourceFormat(needs, { opusBitrateKbps: "64", isLevelled: true })).toBe(expected);
   });
 
   it("asks for PCM where the voice's upstream makes no Opus", () => {
-    const needs = [{ format: "opus_48000", frameMs: 20 }] as const;
-    expect(chooseSourceFormat(needs, null)).toBe("pcm_24000");
-    expect(chooseSourceFormat([{ format: "ulaw_8000", frameMs: 20 }], null)).toBe("ulaw_8000");
+    const options = { opusBitrateKbps: null, isLevelled: false };
+    expect(chooseSourceFormat([need("opus_48000")], options)).toBe("pcm_24000");
+    expect(chooseSourceFormat([need("ulaw_8000")], options)).toBe("ulaw_8000");
   });
 });
 
