@@ -94,6 +94,7 @@ export const ERRORS = {
     429,
     true,
   ),
+  sounds_full: row("The sounds of all sessions take as much memory as they may (sounds-mb)", 4429, 429, true),
   session_limit: row(
     "The gateway, or the key, tenant, token or address, holds as many sessions as it may",
     4429,

@@ -11,6 +11,7 @@ import type { Config } from "./config.ts";
 import { Pacer } from "./delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { BlockPool } from "./kit/block-pool.ts";
+import { ByteRoom } from "./kit/byte-room.ts";
 import { type Clock, sleep, systemClock } from "./kit/clock.ts";
 import { listenUrl } from "./kit/listen-url.ts";
 import type { Logger } from "./kit/log.ts";
@@ -204,6 +205,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     textDefaults: textDefaultsOf(config),
   };
   mustBeLoudness(config.loudnessLufs);
+  const sounds = new ByteRoom(config.soundsMb * 1024 * 1024);
   const voice = defaultVoice(upstream, config.voice);
   const sessions = new Sessions(
     {
@@ -217,6 +219,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       counters,
       tuning,
       loudness: new VoiceLoudness(),
+      sounds,
       server: SERVER,
       defaultVoice: voice,
     },
@@ -320,6 +323,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     inboxBytes: () => scheduler.waitingBytes,
     receivedBytes: () => door.limits.received.usedBytes,
     queuedTextBytes: () => door.limits.queuedTextBytes,
+    soundsBytes: () => sounds.usedBytes,
     waitingAudioBytes: () => blocks.lentBytes,
     recentAudioBytes: () => sessions.recentAudioBytes,
     upstreamOpen: () => upstream.stats().open,

@@ -2,6 +2,7 @@
 
 import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
+import { ByteRoom } from "../../src/kit/byte-room.ts";
 import type { Logger } from "../../src/kit/log.ts";
 import type { Counters } from "../../src/metrics/counters.ts";
 import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
@@ -75,6 +76,7 @@ export function createEngine(
       counters,
       tuning,
       loudness: new VoiceLoudness(),
+      sounds: new ByteRoom(1_000_000),
       server: "voicewire/soak",
       defaultVoice: () => Promise.resolve("voice"),
     },

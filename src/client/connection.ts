@@ -8,6 +8,7 @@ import type {
   ConfigureCommand,
   DialogueCommand,
   InterruptCommand,
+  PlayCommand,
   PlayedCommand,
   ResumeCommand,
   SpeakCommand,
@@ -49,6 +50,7 @@ type Fields<C extends { readonly type: string }> = Omit<C, "type">;
 export type SpeakFields = Fields<SpeakCommand>;
 export type TextOptions = Omit<Fields<TextCommand>, "text">;
 export type DialogueFields = Fields<DialogueCommand>;
+export type PlayFields = Omit<Fields<PlayCommand>, "audio"> & { readonly audio: string | Uint8Array };
 export type AudioHandler = (frame: Uint8Array, info: FramePosition) => void;
 type Preparation = Pick<ConfigureCommand, "clean" | "replacements">;
 
@@ -147,6 +149,18 @@ export class Connection {
     const fields: DialogueFields = "inputs" in what ? what : { inputs: what };
     const utterance_id = fields.utterance_id ?? this.newUtteranceId();
     return this.#ask({ type: "dialogue", ...fields, utterance_id }, "utterance.queued", utterance_id);
+  }
+
+  /** Queues a sound: base64, or the bytes of a file or of samples (`format`). */
+  play(what: PlayFields): Promise<UtteranceQueuedEvent> {
+    const { audio, ...fields } = what;
+    const utterance_id = fields.utterance_id ?? this.newUtteranceId();
+    const text = typeof audio === "string" ? audio : base64Of(audio);
+    return this.#ask(
+      { type: "play", ...fields, audio: text, utterance_id },
+      "utterance.queued",
+      utterance_id,
+    );
   }
 
   /**
@@ -304,6 +318,14 @@ export class Connection {
 
 function idField(utteranceId: string | undefined): { utterance_id?: string } {
   return utteranceId === undefined ? {} : { utterance_id: utteranceId };
+}
+
+/** In pieces: a call takes so many arguments only. */
+function base64Of(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192)
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
 }
 
 /** Six random letters and digits: several speakers of one session must not choose the same ids. */

@@ -9,7 +9,14 @@ export type { EventKind, ListenerFormat, ListenerSettings } from "../protocol/vo
 export type { ConnectionSettings } from "./address.ts";
 export { VoicewireError } from "./client-error.ts";
 export { type ConnectOptions, connect } from "./connect.ts";
-export type { AudioHandler, Connection, DialogueFields, SpeakFields, TextOptions } from "./connection.ts";
+export type {
+  AudioHandler,
+  Connection,
+  DialogueFields,
+  PlayFields,
+  SpeakFields,
+  TextOptions,
+} from "./connection.ts";
 export type { FramePosition } from "./frame-clock.ts";
 export type { EventOf, EventType, ReconnectedEvent, ReconnectingEvent, Unsubscribe } from "./listeners.ts";
 export type { ReconnectOptions } from "./reconnector.ts";

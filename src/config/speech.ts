@@ -29,6 +29,15 @@ export const SPEECH = [
     about: "Memory for the texts of all clients that are not spoken yet, 2 bytes a character",
   },
   {
+    key: "soundsMb",
+    kind: "integer",
+    default: 64,
+    min: 1,
+    max: 100_000,
+    unit: "MB",
+    about: "Memory for the sounds of all clients that are not played yet",
+  },
+  {
     key: "leadMs",
     kind: "integer",
     default: 300,

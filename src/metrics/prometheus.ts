@@ -69,6 +69,8 @@ export interface Gauges {
   readonly receivedBytes: () => number;
   /** Of texts that are not spoken to their end, in all sessions. */
   readonly queuedTextBytes: () => number;
+  /** Of sounds that are not played to their end, in all sessions. */
+  readonly soundsBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
   /** Memory of audio at and behind the playhead of live sessions, from which `resume` goes on. */
@@ -141,6 +143,12 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
       name: "voicewire_queued_text_bytes",
       help: "Memory of the texts of all clients that are not spoken to their end",
       read: gauges.queuedTextBytes,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_sounds_bytes",
+      help: "Memory of the sounds of all clients that are not played to their end",
+      read: gauges.soundsBytes,
     },
     {
       kind: "gauge",

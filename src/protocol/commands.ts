@@ -17,6 +17,7 @@ import {
   PACES,
   POLICIES,
   REPLACES,
+  SOUND_FORMATS,
 } from "./vocabulary.ts";
 
 /** How loud speech can be made: behind -10 hardly anything but the limiter is heard. */
@@ -149,6 +150,15 @@ export const COMMANDS = {
     loudness_lufs,
     ...queueOptions,
   }),
+  play: command("play", "Plays a sound in the queue, as an utterance without text", {
+    audio: z.string().min(1).describe("Base64"),
+    format: z
+      .enum(["wav", ...SOUND_FORMATS])
+      .exactOptional()
+      .describe("Of `audio`; default wav"),
+    utterance_id,
+    ...queueOptions,
+  }),
   interrupt: command(
     "interrupt",
     "Cuts one utterance; without an id the speaking one and all that are queued",
@@ -214,6 +224,7 @@ export type Command = { [T in keyof typeof COMMANDS]: CommandOf<T> }[keyof typeo
 export type SpeakCommand = CommandOf<"speak">;
 export type TextCommand = CommandOf<"text">;
 export type DialogueCommand = CommandOf<"dialogue">;
+export type PlayCommand = CommandOf<"play">;
 export type InterruptCommand = CommandOf<"interrupt">;
 export type CancelCommand = CommandOf<"cancel">;
 export type ResumeCommand = CommandOf<"resume">;

@@ -4,6 +4,7 @@ import type {
   Command,
   ConfigureCommand,
   DialogueCommand,
+  PlayCommand,
   PlayedCommand,
   RefreshCommand,
   SpeakCommand,
@@ -16,6 +17,7 @@ import type { Participant } from "./connections/participant.ts";
 import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
+import { roomFor, soundOf } from "./sound.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 
 /** All but what the door answers. */
@@ -68,6 +70,13 @@ function carryOut(from: Connection, command: SessionCommand): void {
           : converse(session, command, from);
       reportQueued(participant, utterance, ahead);
       warnOfMarkup(participant, utterance);
+      session.textChanged();
+      return;
+    }
+    case "play": {
+      participant.mustSpeak();
+      const { utterance, ahead } = play(session, command, from);
+      reportQueued(participant, utterance, ahead);
       session.textChanged();
       return;
     }
@@ -193,13 +202,31 @@ export function converse(
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
+/** Queues a sound. */
+function play(
+  session: Session,
+  command: PlayCommand,
+  account: Account,
+): { utterance: Utterance; ahead: number } {
+  const sound = soundOf(command);
+  const release = roomFor(sound.audio.length, session.sounds);
+  try {
+    const options = admit(session, command, { characters: 0, account });
+    const utterance = Utterance.ofSound({ ...options, onOver: release }, command, sound);
+    return { utterance, ahead: session.queue.add(utterance) };
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
+}
+
 /**
  * Room in the queue for an utterance: what it replaces goes first, unless it can't be paid for. Throws utterance_id_taken, queue_full,
  * draining, and what its budget throws.
  */
 function admit(
   session: Session,
-  command: SpeakCommand | TextCommand | DialogueCommand,
+  command: SpeakCommand | TextCommand | DialogueCommand | PlayCommand,
   { account: { budget, subject }, characters }: Charge,
 ): UtteranceOptions {
   if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);

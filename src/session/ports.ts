@@ -3,6 +3,7 @@ import type { OpusPool } from "../audio/codecs/opus-pool.ts";
 import type { Config } from "../config.ts";
 import type { Pacer } from "../delivery/pacer.ts";
 import type { BlockPool } from "../kit/block-pool.ts";
+import type { ByteRoom } from "../kit/byte-room.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
@@ -102,6 +103,8 @@ export interface SessionDeps {
   readonly log: Logger;
   readonly counters: Counters;
   readonly tuning: SessionTuning;
+  /** Memory for the sounds of all sessions. */
+  readonly sounds: ByteRoom;
   /** Of all sessions: what one has learned of a voice another one knows. */
   readonly loudness: VoiceLoudness;
   /** Name and version for `hello`. */

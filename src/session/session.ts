@@ -12,6 +12,7 @@
 import type { Listener } from "../delivery/listener.ts";
 import type { Rendition } from "../delivery/rendition.ts";
 import type { GatewayError } from "../errors.ts";
+import type { ByteRoom } from "../kit/byte-room.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -199,6 +200,10 @@ export class Session {
   }
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+  /** Memory for sounds. */
+  get sounds(): ByteRoom {
+    return this.#deps.sounds;
   }
   get tuning(): SessionTuning {
     return this.#deps.tuning;

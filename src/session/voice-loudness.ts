@@ -1,5 +1,4 @@
 /** How loud each voice is, learned from what it has said: the next utterance has its gain from the first word on. */
-import { LRUCache } from "lru-cache";
 import { sampledFormatOf } from "../audio/analysis/silence.ts";
 import { Leveller, together } from "../audio/loudness/leveller.ts";
 import type { Loudness } from "../audio/loudness/loudness-meter.ts";
@@ -16,7 +15,7 @@ export function mustBeLoudness(lufs: number): void {
   );
 }
 
-/** Voices that are remembered; those that were not asked for longest go. */
+/** Voices that are remembered; those that were not heard for longest go. */
 const MAX_VOICES = 2000;
 /** What was said before the last minutes counts less and less: a voice may be changed upstream. */
 const MAX_SECONDS = 120;
@@ -37,7 +36,8 @@ export interface UtteranceLevel {
 }
 
 export class VoiceLoudness {
-  readonly #voices = new LRUCache<string, Loudness>({ max: MAX_VOICES });
+  /** Those that were heard last stand last. */
+  readonly #voices = new Map<string, Loudness>();
 
   /** Levels an utterance of these voices; null: its format is not levelled. */
   levelFor(speech: LevelledSpeech): UtteranceLevel | null {
@@ -52,7 +52,12 @@ export class VoiceLoudness {
   #learn(key: string, measured: Loudness | null): void {
     const heard = together(this.#voices.get(key) ?? null, measured);
     if (measured === null || heard === null) return;
+    this.#voices.delete(key);
     this.#voices.set(key, { ...heard, seconds: Math.min(heard.seconds, MAX_SECONDS) });
+    for (const oldest of this.#voices.keys()) {
+      if (this.#voices.size <= MAX_VOICES) break;
+      this.#voices.delete(oldest);
+    }
   }
 }
 

@@ -12,6 +12,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "service-key": ["service/http/auth.ts"],
   // Protocols of clients.
   "native-commands": ["protocol/commands.ts", "protocol/read-json.ts"],
+  "played-sounds": ["audio/containers/wav-reader.ts"],
   "openai-speech": ["protocol/openai.ts"],
   "proxied-requests": ["server/proxy/proxy-body.ts", "server/proxy/proxy-paths.ts"],
   "settings-queries": [

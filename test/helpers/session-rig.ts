@@ -5,6 +5,7 @@
 import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
 import { Pacer } from "../../src/delivery/pacer.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
+import { ByteRoom } from "../../src/kit/byte-room.ts";
 import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/commands.ts";
@@ -127,6 +128,7 @@ export function createRig(
       counters,
       tuning: { ...TEST_TUNING, ...tuning },
       loudness: new VoiceLoudness(),
+      sounds: new ByteRoom(1_000_000),
       server: "voicewire/test",
       defaultVoice: () => Promise.resolve("default-voice"),
     },

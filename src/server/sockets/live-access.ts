@@ -22,6 +22,7 @@ const NEEDED: Readonly<Record<SessionCommand["type"], Action | null>> = {
   flush: "speak",
   end: "speak",
   dialogue: "speak",
+  play: "speak",
   resume: "speak",
   mark: "speak",
   interrupt: "interrupt",
@@ -75,6 +76,11 @@ export function checkCommand(
   const needed = NEEDED[command.type];
   if (needed !== null) caller.must(needed, sessionId);
   if (command.type === "configure") return withoutPinned(command, caller);
+  if (command.type === "play") {
+    caller.mustUse({ voiceIds: [], modelId: undefined, priority: command.priority });
+    if (command.replace !== undefined) caller.must("interrupt", sessionId);
+    return command;
+  }
   if (command.type !== "speak" && command.type !== "text" && command.type !== "dialogue") return command;
   const { voice_id: voiceId, ...shared } = caller.speechSettings;
   const said = withVoice({ ...command, ...shared }, voiceId);

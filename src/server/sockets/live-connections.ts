@@ -340,7 +340,7 @@ function allowed(data: LiveConnection, command: SessionCommand): SessionCommand 
 }
 
 function takesText(type: SessionCommand["type"]): boolean {
-  return type === "speak" || type === "text" || type === "dialogue" || type === "resume";
+  return ["speak", "text", "dialogue", "play", "resume"].includes(type);
 }
 
 /** At once, or where the new token is a single-use one and there are other nodes, once they know of it. */

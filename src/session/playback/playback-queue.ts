@@ -272,6 +272,8 @@ export class PlaybackQueue {
   }
 
   #snapshotOf(utterance: Utterance, cutTicks: number): Snapshot | null {
+    // There is no word in it to go on from.
+    if (utterance.isSound) return null;
     const nowMs = this.#options.deps.clock.nowMs();
     if (utterance.startTicks === null) {
       // One that waits to go on is cut again: nothing has changed.

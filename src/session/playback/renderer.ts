@@ -163,7 +163,7 @@ export class Renderer {
         baseTicks: this.head.ticks,
         writer: this.#options.writer,
         aheadTicks: tuning.aheadMs * TICKS_PER_MS,
-        trimTicks: tuning.trimMs * TICKS_PER_MS,
+        trimTicks: utterance.isSound ? 0 : tuning.trimMs * TICKS_PER_MS,
         wants: (kind) => this.#options.output.wasWanted(kind),
         isFollowed: this.#options.isFollowed,
         aligner: this.#options.deps.aligner,

@@ -8,7 +8,13 @@
  *      ^--resume--- interrupted                       it goes on with its snapshot
  */
 import type { GatewayError } from "../../errors.ts";
-import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "../../protocol/commands.ts";
+import type {
+  DialogueCommand,
+  PlayCommand,
+  SpeakCommand,
+  TextCommand,
+  TextOptions,
+} from "../../protocol/commands.ts";
 import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
@@ -16,7 +22,9 @@ import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { Subject } from "../../upstream/types.ts";
 import { RestartPlaces } from "../restart-places.ts";
-import type { ReplayAttempt } from "../resume/replay-attempt.ts";
+import { type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
+import type { Sound } from "../sound.ts";
+import { newTimes } from "../synthesis/segment-times.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { UtteranceLevel } from "../voice-loudness.ts";
 import type { TimedSegment } from "./segment-queue.ts";
@@ -133,6 +141,8 @@ export interface UtteranceOptions {
   readonly holder?: string;
   /** Its times are asked for though nobody here wants them yet. */
   readonly isTimed?: boolean;
+  /** It is over, or was cut, and is not heard again. Called once or more. */
+  readonly onOver?: () => void;
 }
 
 export class Utterance {
@@ -149,10 +159,13 @@ export class Utterance {
   /** Its text, as far as it has come. */
   readonly input: UtteranceText;
   readonly charged: ChargedUtterance | undefined;
+  readonly #onOver: (() => void) | undefined;
   readonly restartPlaces = new RestartPlaces(this);
   /** null: it stays as loud as it comes, or nothing was asked for yet. */
   level: UtteranceLevel | null = null;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
+  /** What it has to say that need not be asked for: a sound. */
+  readonly #own: ReplayAttempt[] = [];
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
   #charactersBilled: number | null = null;
@@ -167,6 +180,7 @@ export class Utterance {
   ) {
     this.id = options.id;
     this.charged = options.charged;
+    this.#onOver = options.onOver;
     this.template = template;
     this.acceptedMs = options.acceptedMs;
     this.subject = options.subject;
@@ -192,7 +206,9 @@ export class Utterance {
     this.#voiceIds =
       template.kind === "dialogue"
         ? [...new Set(template.command.inputs.map((input) => input.voice_id))]
-        : [template.options.voice_id ?? ""];
+        : template.kind === "sound"
+          ? []
+          : [template.options.voice_id ?? ""];
   }
 
   /** A whole text. */
@@ -215,6 +231,22 @@ export class Utterance {
     const input = (spoken: SpokenText): UtteranceText =>
       UtteranceText.dialogue(spoken, text, options.acceptedMs);
     return new Utterance(options, { kind: "dialogue", command }, { own: command, input });
+  }
+
+  /** Without text. It is played as it is. */
+  static ofSound(options: UtteranceOptions, command: PlayCommand, { format, audio }: Sound): Utterance {
+    const { audio: _audio, format: _format, type: _type, ...queue } = command;
+    const input = (spoken: SpokenText): UtteranceText => UtteranceText.whole(spoken, "", options.acceptedMs);
+    const utterance = new Utterance(options, { kind: "sound", options: queue }, { own: queue, input });
+    utterance.chooseSourceFormat(format);
+    const times = newTimes(
+      { start: 0, end: 0 },
+      { arrivedMs: options.acceptedMs, cutMs: options.acceptedMs },
+    );
+    const segment = { text: "", start: 0, end: 0, times };
+    utterance.#own.push(soundAttempt(segment, format, audio));
+    utterance.#replays = [...utterance.#own];
+    return utterance;
   }
 
   // ---- what it is ------------------------------------------------------------------------------------------------
@@ -247,6 +279,10 @@ export class Utterance {
   get padTicks(): number {
     const state = this.#state;
     return state.kind === "played" || state.kind === "failed" ? state.padTicks : 0;
+  }
+  /** It has no text, and is played as it is. */
+  get isSound(): boolean {
+    return this.template.kind === "sound";
   }
   /** No more audio of it is to be rendered: it waits for the playhead. */
   get isSettled(): boolean {
@@ -314,7 +350,8 @@ export class Utterance {
   }
   /** Whether the client named the voice itself. */
   get namesVoice(): boolean {
-    return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;
+    const { template } = this;
+    return template.kind === "dialogue" || this.isSound || template.options.voice_id !== undefined;
   }
   /** The voice, where the client named none. */
   useVoice(voiceId: string): void {
@@ -383,18 +420,20 @@ export class Utterance {
     const { transcript, resumption } = this.#state;
     this.#state = { kind: "interrupted", startTicks, endTicks, transcript, resumption, snapshot, hasFailed };
     this.charged?.end();
+    this.#onOver?.();
   }
 
   /** The playhead has passed its end, or its session has ended. */
   leaveQueue(): void {
     this.charged?.end();
+    this.#onOver?.();
   }
 
   /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */
   rewind(nowMs: number): void {
     const { resumption, transcript } = this.#state;
     this.input.segments.rewind(nowMs);
-    this.#replays = (resumption?.replays ?? []).map((replay) => replay.again());
+    this.#replays = (resumption?.replays ?? this.#own).map((replay) => replay.again());
     // They may be of text that is now to come.
     this.#requestIds = [];
     const timing = resumption === null ? "none" : transcript.timing;

@@ -60,6 +60,19 @@ export class ReplayAttempt implements Attempt {
   }
 }
 
+/** A sound, all at once, which is played as it is. */
+export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio: Uint8Array): ReplayAttempt {
+  return new ReplayAttempt({
+    segment,
+    sourceFormat,
+    timing: "exact",
+    wantsTiming: false,
+    isLevelled: true,
+    requestId: null,
+    chunks: [{ audio, alignment: null, normalizedAlignment: null, voiceSegments: [] }],
+  });
+}
+
 /** What was being spoken, from the timeline that was cut. */
 export interface CutSpeech {
   readonly segment: TimedSegment;

@@ -1,5 +1,5 @@
 /** What is asked of the upstream for a segment: the client's options, and the text around it. */
-import type { DialogueCommand, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
+import type { DialogueCommand, QueueOptions, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { type Stitch, type StitchBy, stitch } from "../../upstream/transport/stitching.ts";
 import type { DialogueRequest, SpeechRequest, Subject } from "../../upstream/types.ts";
@@ -7,7 +7,9 @@ import type { DialogueRequest, SpeechRequest, Subject } from "../../upstream/typ
 export type RequestTemplate =
   | { readonly kind: "text"; readonly options: Omit<SpeakCommand, "type" | "text"> }
   | { readonly kind: "tokens"; readonly options: Omit<TextCommand, "type" | "text"> }
-  | { readonly kind: "dialogue"; readonly command: DialogueCommand };
+  | { readonly kind: "dialogue"; readonly command: DialogueCommand }
+  /** Nothing of it is asked of the upstream. */
+  | { readonly kind: "sound"; readonly options: QueueOptions & Omit<SpeakCommand, "type" | "text"> };
 
 export interface SourceChoice {
   readonly outputFormat: string;

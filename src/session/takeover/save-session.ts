@@ -30,7 +30,7 @@ export function saveTexts(parts: SessionParts): SavedTexts {
     sentMs: msOfTicks(sentTicks),
     utterances: parts.queue.unplayed
       .filter(({ hasFailed }) => !hasFailed)
-      .map((utterance) => saveUtterance(utterance, { ...parts, sentTicks })),
+      .flatMap((utterance) => saveUtterance(utterance, { ...parts, sentTicks })),
   };
 }
 
@@ -38,7 +38,7 @@ export function saveTexts(parts: SessionParts): SavedTexts {
 export function savePlaces(parts: Omit<SessionParts, "marks">): SavedPlaces[] {
   const sentTicks = sentTicksOf(parts);
   return parts.queue.unplayed
-    .filter(({ hasFailed, startTicks }) => !hasFailed && startTicks !== null)
+    .filter(({ hasFailed, isSound, startTicks }) => !hasFailed && !isSound && startTicks !== null)
     .map((utterance) => placesOf(utterance, { ...parts, sentTicks }));
 }
 
@@ -58,9 +58,11 @@ export function sentTicksOf({
 function saveUtterance(
   utterance: Utterance,
   { queue, marks, sentTicks }: SessionParts & { readonly sentTicks: number },
-): SavedUtterance {
+): SavedUtterance[] {
   const { template, resumption } = utterance;
-  return {
+  // A sound is larger than all that is told of a session: it is lost with its node.
+  if (template.kind === "sound") return [];
+  const saved = {
     ...placesOf(utterance, { queue, sentTicks }),
     command: commandOf(template),
     text: utterance.text,
@@ -71,6 +73,7 @@ function saveUtterance(
     heardMs: msOfTicks(resumption?.heardTicks ?? 0),
     marks: marks.waitingOn(utterance),
   };
+  return [saved];
 }
 
 function placesOf(
@@ -85,7 +88,9 @@ function placesOf(
   };
 }
 
-function commandOf(template: Utterance["template"]): SavedUtterance["command"] {
+function commandOf(
+  template: Exclude<Utterance["template"], { readonly kind: "sound" }>,
+): SavedUtterance["command"] {
   switch (template.kind) {
     case "text":
       return { ...template.options, type: "speak", text: "" };

@@ -3,6 +3,7 @@ import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
 import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
 import { OggOpusReader } from "../../../src/audio/containers/ogg-reader.ts";
 import { wavHeader } from "../../../src/audio/containers/wav.ts";
+import { readWav, WavError } from "../../../src/audio/containers/wav-reader.ts";
 import { AiffDecoder } from "../../../src/service/media/decoders/aiff.ts";
 import type { UploadDecoder } from "../../../src/service/media/decoders/decoder.ts";
 import { MatroskaDecoder } from "../../../src/service/media/decoders/matroska.ts";
@@ -238,7 +239,24 @@ const sniff: Target = {
   },
 };
 
+const wavFile: Target = {
+  words: ["RIFF", "WAVE", "fmt ", "data", "LIST"],
+  seeds: [
+    wavSeed,
+    Buffer.concat([wavHeader({ sampleRate: 16_000, dataBytes: 4 }), Buffer.from([1, 2, 3, 4])]),
+  ],
+  run: (input) => {
+    try {
+      const { audio } = readWav(input);
+      if (audio.length > input.length) throw new Error(`${input.length} bytes gave ${audio.length}`);
+    } catch (thrown) {
+      if (!(thrown instanceof WavError)) throw thrown;
+    }
+  },
+};
+
 export const AUDIO_TARGETS: Readonly<Record<string, Target>> = {
+  "played-sounds": wavFile,
   "ogg-opus": ogg,
   "mp3-head": mp3Head,
   "upload-sniff": sniff,

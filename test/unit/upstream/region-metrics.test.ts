@@ -18,6 +18,7 @@ describe("the metrics of regions", () => {
     const render = createExposition(createCounters(), {
       sessions: () => 0,
       inboxBytes: () => 0,
+      soundsBytes: () => 0,
       queuedTextBytes: () => 0,
       receivedBytes: () => 0,
       waitingAudioBytes: () => 0,

@@ -49,6 +49,7 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     upstreamQueue: share(config.upstreamQueue),
     receivedMb: share(config.receivedMb),
     queuedTextMb: share(config.queuedTextMb),
+    soundsMb: share(config.soundsMb),
     phraseCacheMb: share(config.phraseCacheMb),
     opusWorkers: share(config.opusWorkers),
   };

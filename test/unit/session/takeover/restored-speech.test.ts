@@ -208,3 +208,22 @@ describe("speech that goes on at another node", () => {
     expect(`${cut?.heard.text}${cut?.unheard_text}`).toBe("alpha bravo charlie delta echo");
   });
 });
+
+describe("sounds of a session that goes on at another node", () => {
+  it("are lost with their node, and the texts around them are said", () => {
+    const here = createRig();
+    const { send, session } = here.join(QUERY);
+    const sound = { type: "play", format: "ulaw_8000", audio: Buffer.alloc(4000, 0x20).toString("base64") };
+    send({ ...sound, utterance_id: "first" });
+    send({ type: "speak", text: "abc", voice_id: VOICE, utterance_id: "text" });
+    send({ ...sound, utterance_id: "last" });
+    pass(here, 100);
+    expect(session.savePlaces()).toEqual([]);
+    const saved = session.save();
+    expect(saved.utterances.map(({ id }) => id)).toEqual(["text"]);
+    const there = goOn(saved);
+    const joined = there.join(QUERY);
+    pass(there, 1500);
+    expect(heardBy(joined.listener).letters).toBe("abc");
+  });
+});

@@ -1,0 +1,72 @@
+/** Sounds that clients send to be played as they are: read, checked, and counted while they are kept. */
+import { bytesPerSample, sampledFormatOf } from "../audio/analysis/silence.ts";
+import { readWav, WavError } from "../audio/containers/wav-reader.ts";
+import { GatewayError } from "../errors.ts";
+import type { ByteRoom } from "../kit/byte-room.ts";
+import type { PlayCommand } from "../protocol/commands.ts";
+import { SOUND_FORMATS } from "../protocol/vocabulary.ts";
+
+export interface Sound {
+  /** One of the upstream's, of samples. */
+  readonly format: string;
+  /** Whole samples. */
+  readonly audio: Uint8Array;
+}
+
+/** Throws invalid_field. */
+export function soundOf({ audio, format = "wav" }: Pick<PlayCommand, "audio" | "format">): Sound {
+  const bytes = decoded(audio);
+  const sound = format === "wav" ? wavOf(bytes) : { format, audio: bytes };
+  const { codec, sampleRate } = sampledFormatOf(sound.format) ?? {};
+  if (
+    codec === undefined ||
+    sampleRate === undefined ||
+    !SOUND_FORMATS.some((name) => name === sound.format)
+  ) {
+    throw invalid(`it is ${sound.format}, expected one of ${SOUND_FORMATS.join(", ")}`);
+  }
+  const width = bytesPerSample(codec);
+  if (sound.audio.length % width !== 0) throw invalid("it ends inside a sample");
+  if (sound.audio.length === 0) throw invalid("it has no samples");
+  return sound;
+}
+
+/** Takes room until what it gives is called, once or more. Throws sounds_full. */
+export function roomFor(bytes: number, room: ByteRoom): () => void {
+  if (!room.hasRoomFor(bytes)) {
+    throw new GatewayError(
+      "sounds_full",
+      "Sounds are full: those of all sessions take the memory that they may have (sounds-mb)",
+      { retryAfterMs: 1000 },
+    );
+  }
+  let taken = bytes;
+  room.take(bytes);
+  return () => {
+    room.take(-taken);
+    taken = 0;
+  };
+}
+
+function decoded(audio: string): Uint8Array {
+  const bytes = Buffer.from(audio, "base64");
+  // Node skips what is not base64: a shorter result is how that shows.
+  const padding = audio.endsWith("==") ? 2 : audio.endsWith("=") ? 1 : 0;
+  if (bytes.length !== Math.floor(((audio.length - padding) * 3) / 4)) throw invalid("it is not base64");
+  // Bytes of their own, at an even address.
+  return Uint8Array.from(bytes);
+}
+
+function wavOf(file: Uint8Array): Sound {
+  try {
+    const { format, audio } = readWav(file);
+    return { format, audio: Uint8Array.from(audio) };
+  } catch (thrown) {
+    if (thrown instanceof WavError) throw invalid(thrown.message);
+    throw thrown;
+  }
+}
+
+function invalid(reason: string): GatewayError {
+  return new GatewayError("invalid_field", `Field audio can't be played: ${reason}`, { field: "audio" });
+}
