@@ -94,7 +94,13 @@ export const ERRORS = {
     429,
     true,
   ),
-  sounds_full: row("The sounds of all sessions take as much memory as they may (sounds-mb)", 4429, 429, true),
+  not_prepared: row("Nothing is prepared under this id: it expired, failed, or never was", 4404, 404, false),
+  sounds_full: row(
+    "Sounds and prepared speech take as much memory as they may (sounds-mb), or are too many",
+    4429,
+    429,
+    true,
+  ),
   session_limit: row(
     "The gateway, or the key, tenant, token or address, holds as many sessions as it may",
     4429,

@@ -10,6 +10,7 @@ import type {
   InterruptCommand,
   PlayCommand,
   PlayedCommand,
+  PrepareCommand,
   ResumeCommand,
   SpeakCommand,
   TextCommand,
@@ -21,6 +22,7 @@ import type {
   HelloEvent,
   InterruptedEvent,
   PongEvent,
+  PreparedEvent,
   RefreshedEvent,
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
@@ -50,7 +52,9 @@ type Fields<C extends { readonly type: string }> = Omit<C, "type">;
 export type SpeakFields = Fields<SpeakCommand>;
 export type TextOptions = Omit<Fields<TextCommand>, "text">;
 export type DialogueFields = Fields<DialogueCommand>;
-export type PlayFields = Omit<Fields<PlayCommand>, "audio"> & { readonly audio: string | Uint8Array };
+type WithBytes<F> = Omit<F, "audio"> & { readonly audio?: string | Uint8Array };
+export type PlayFields = WithBytes<Fields<PlayCommand>>;
+export type PrepareFields = WithBytes<Fields<PrepareCommand>>;
 export type AudioHandler = (frame: Uint8Array, info: FramePosition) => void;
 type Preparation = Pick<ConfigureCommand, "clean" | "replacements">;
 
@@ -151,16 +155,18 @@ export class Connection {
     return this.#ask({ type: "dialogue", ...fields, utterance_id }, "utterance.queued", utterance_id);
   }
 
-  /** Queues a sound: base64, or the bytes of a file or of samples (`format`). */
+  /** Queues a sound (base64, or the bytes of a file or of samples), or what was prepared. */
   play(what: PlayFields): Promise<UtteranceQueuedEvent> {
-    const { audio, ...fields } = what;
-    const utterance_id = fields.utterance_id ?? this.newUtteranceId();
-    const text = typeof audio === "string" ? audio : base64Of(audio);
-    return this.#ask(
-      { type: "play", ...fields, audio: text, utterance_id },
-      "utterance.queued",
-      utterance_id,
-    );
+    const utterance_id = what.utterance_id ?? this.newUtteranceId();
+    const command: Command = { type: "play", ...withBase64(what), utterance_id };
+    return this.#ask(command, "utterance.queued", utterance_id);
+  }
+
+  /** Synthesizes a text, or keeps a sound, for `play({ prepared_id })`; resolves when it can be played at once. */
+  prepare(what: string | PrepareFields): Promise<PreparedEvent> {
+    const fields = typeof what === "string" ? { text: what } : what;
+    const prepared_id = fields.prepared_id ?? this.newUtteranceId();
+    return this.#ask({ type: "prepare", ...withBase64(fields), prepared_id }, "prepared", prepared_id);
   }
 
   /**
@@ -318,6 +324,14 @@ export class Connection {
 
 function idField(utteranceId: string | undefined): { utterance_id?: string } {
   return utteranceId === undefined ? {} : { utterance_id: utteranceId };
+}
+
+function withBase64<F extends { readonly audio?: string | Uint8Array }>(
+  fields: F,
+): Omit<F, "audio"> & { readonly audio?: string } {
+  const { audio, ...rest } = fields;
+  if (audio === undefined) return rest;
+  return { ...rest, audio: typeof audio === "string" ? audio : base64Of(audio) };
 }
 
 /** In pieces: a call takes so many arguments only. */

@@ -14,6 +14,7 @@ export type {
   Connection,
   DialogueFields,
   PlayFields,
+  PrepareFields,
   SpeakFields,
   TextOptions,
 } from "./connection.ts";

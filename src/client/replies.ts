@@ -64,9 +64,17 @@ export class Replies {
     if (index >= 0) this.#remove(index)?.reject(new VoicewireError(event));
   }
 
+  /** What is prepared is waited for while other commands are answered: an error without an id is another's, where one waits. */
   #indexOfCulprit(event: ErrorEvent): number {
-    const id = event.utterance_id;
-    return this.#waiting.findIndex((entry) => {
+    const others = this.#waiting.filter(({ kind }) => kind !== "prepared");
+    const index = this.#indexAmong(others, event);
+    const culprit = index < 0 ? this.#waiting[this.#indexAmong(this.#waiting, event)] : others[index];
+    return culprit === undefined ? -1 : this.#waiting.indexOf(culprit);
+  }
+
+  #indexAmong(waiting: readonly Waiting[], event: ErrorEvent): number {
+    const id = event.utterance_id ?? event.prepared_id;
+    return waiting.findIndex((entry) => {
       const own = OWN_ERRORS[event.code];
       if (own !== undefined) return entry.kind === own && (id === undefined || (entry.id ?? id) === id);
       if (isAboutEarlier(entry.kind) && !REFUSALS.has(event.code)) return false;
@@ -83,5 +91,6 @@ export class Replies {
 
 function idOf(event: Event): string | number | undefined {
   if (event.type === "pong") return event.id;
+  if (event.type === "prepared") return event.prepared_id;
   return "utterance_id" in event ? event.utterance_id : undefined;
 }

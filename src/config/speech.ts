@@ -35,7 +35,16 @@ export const SPEECH = [
     min: 1,
     max: 100_000,
     unit: "MB",
-    about: "Memory for the sounds of all clients that are not played yet",
+    about: "Memory for the sounds of all clients that are not played yet, and for prepared speech",
+  },
+  {
+    key: "preparedMs",
+    kind: "integer",
+    default: 600_000,
+    min: 1000,
+    max: 86_400_000,
+    unit: "ms",
+    about: "How long what `prepare` has made is kept while it is not played",
   },
   {
     key: "leadMs",

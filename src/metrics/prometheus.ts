@@ -69,7 +69,7 @@ export interface Gauges {
   readonly receivedBytes: () => number;
   /** Of texts that are not spoken to their end, in all sessions. */
   readonly queuedTextBytes: () => number;
-  /** Of sounds that are not played to their end, in all sessions. */
+  /** Of sounds that are not played to their end, and of prepared speech, in all sessions. */
   readonly soundsBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
@@ -147,7 +147,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     {
       kind: "gauge",
       name: "voicewire_sounds_bytes",
-      help: "Memory of the sounds of all clients that are not played to their end",
+      help: "Memory of sounds that are not played to their end, and of prepared speech",
       read: gauges.soundsBytes,
     },
     {

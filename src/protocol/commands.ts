@@ -92,6 +92,14 @@ export const replacements = z
   )
   .max(MAX_REPLACEMENTS)
   .readonly();
+/** What is played as it is. */
+const sound = {
+  audio: z.string().min(1).exactOptional().describe("Base64"),
+  format: z
+    .enum(["wav", ...SOUND_FORMATS])
+    .exactOptional()
+    .describe("Of `audio`; default wav"),
+};
 /** How a text is made ready for speaking. Without them the connection's own (`configure`), else the gateway's. */
 const textOptions = {
   clean: z.array(z.enum(CLEANINGS)).readonly().exactOptional(),
@@ -150,14 +158,27 @@ export const COMMANDS = {
     loudness_lufs,
     ...queueOptions,
   }),
-  play: command("play", "Plays a sound in the queue, as an utterance without text", {
-    audio: z.string().min(1).describe("Base64"),
-    format: z
-      .enum(["wav", ...SOUND_FORMATS])
-      .exactOptional()
-      .describe("Of `audio`; default wav"),
+  play: command("play", "Plays a sound, or what was prepared, in the queue", {
+    audio: sound.audio,
+    format: sound.format,
+    prepared_id: id.exactOptional().describe("What `prepare` has made, in place of `audio`"),
     utterance_id,
     ...queueOptions,
+  }).refine((play) => (play.audio === undefined) !== (play.prepared_id === undefined), {
+    path: ["audio"],
+    message: "expected audio or prepared_id, one of the two",
+  }),
+  prepare: command("prepare", "Synthesizes a text, or keeps a sound, to be played later and at once", {
+    prepared_id: id.exactOptional().describe("Replaces what has it; default: a new one"),
+    text: z.string().exactOptional(),
+    ...voiceOptions,
+    loudness_lufs,
+    ...textOptions,
+    audio: sound.audio,
+    format: sound.format,
+  }).refine((prepare) => (prepare.audio === undefined) !== (prepare.text === undefined), {
+    path: ["text"],
+    message: "expected text or audio, one of the two",
   }),
   interrupt: command(
     "interrupt",
@@ -225,6 +246,7 @@ export type SpeakCommand = CommandOf<"speak">;
 export type TextCommand = CommandOf<"text">;
 export type DialogueCommand = CommandOf<"dialogue">;
 export type PlayCommand = CommandOf<"play">;
+export type PrepareCommand = CommandOf<"prepare">;
 export type InterruptCommand = CommandOf<"interrupt">;
 export type CancelCommand = CommandOf<"cancel">;
 export type ResumeCommand = CommandOf<"resume">;

@@ -197,6 +197,12 @@ export const EVENTS = {
     segments: list(segmentWaterfall).describe("Stages of each segment that was played, the first 64"),
     error: errorShape.exactOptional(),
   }),
+  prepared: event("prepared", "Answer to `prepare`: it can be played now", {
+    prepared_id: z.string(),
+    characters: count.describe("Of the text; 0 for a sound"),
+    ms: ms.describe("Its audio, with what silence will be trimmed"),
+    expires_in_ms: ms.describe("It is let go when it was not played for so long"),
+  }),
   paused: event("paused", "To the speaker: send no more text of this utterance until `resumed`", credit),
   resumed: event("resumed", "To the speaker: there is room for more text", credit),
   "utterance.resumed": event("utterance.resumed", "An interrupted utterance goes on", {
@@ -305,6 +311,7 @@ export const EVENTS = {
   error: event("error", "Something was refused or failed", {
     ...errorFields,
     utterance_id: utterance_id.exactOptional(),
+    prepared_id: z.string().exactOptional().describe("Of the `prepare` that failed"),
   }),
   warning: event("warning", "Something is not as you may expect; nothing was refused", {
     code: z.string(),
@@ -340,6 +347,7 @@ export type DtmfEvent = EventOf<"dtmf">;
 export type InterruptedEvent = EventOf<"interrupted">;
 export type GapEvent = EventOf<"gap">;
 export type PongEvent = EventOf<"pong">;
+export type PreparedEvent = EventOf<"prepared">;
 export type RefreshedEvent = EventOf<"refreshed">;
 export type ErrorEvent = EventOf<"error">;
 export type WarningEvent = EventOf<"warning">;

@@ -6,6 +6,7 @@ import type {
   DialogueCommand,
   PlayCommand,
   PlayedCommand,
+  PrepareCommand,
   RefreshCommand,
   SpeakCommand,
   TextCommand,
@@ -15,6 +16,7 @@ import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
 import type { Subject } from "../upstream/types.ts";
 import type { Participant } from "./connections/participant.ts";
 import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playback/utterance.ts";
+import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { roomFor, soundOf } from "./sound.ts";
@@ -75,11 +77,18 @@ function carryOut(from: Connection, command: SessionCommand): void {
     }
     case "play": {
       participant.mustSpeak();
-      const { utterance, ahead } = play(session, command, from);
+      const { utterance, ahead } =
+        command.prepared_id === undefined
+          ? playSound(session, command, from)
+          : playPrepared(session, { ...command, prepared_id: command.prepared_id }, from);
       reportQueued(participant, utterance, ahead);
       session.textChanged();
       return;
     }
+    case "prepare":
+      participant.mustSpeak();
+      prepare(from, command);
+      return;
     case "text":
       participant.mustSpeak();
       addText(from, command);
@@ -168,12 +177,7 @@ export function speak(
   command: SpeakCommand,
   account: Account = {},
 ): { utterance: Utterance; ahead: number } {
-  checkText(command.text, { field: "text", max: session.tuning.maxTextChars });
-  if (command.text.trim() === "") {
-    throw new GatewayError("invalid_field", "Field text of speak is empty, expected something to say", {
-      field: "text",
-    });
-  }
+  mustBeText(command.text, session.tuning.maxTextChars);
   const charge = { characters: command.text.length, account };
   const utterance = Utterance.ofText(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
@@ -202,14 +206,44 @@ export function converse(
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
+function prepare(from: Connection, command: PrepareCommand): void {
+  const { text, audio, format: _format, prepared_id, type: _type, ...options } = command;
+  if (audio !== undefined || text === undefined) {
+    prepareSound(from, command);
+    return;
+  }
+  mustBeText(text, from.session.tuning.maxTextChars);
+  prepareSpeech(from, prepared_id, { ...from.participant.textOptions, ...options, type: "speak", text });
+}
+
+/** Queues what was prepared. */
+function playPrepared(
+  session: Session,
+  command: PlayCommand & { readonly prepared_id: string },
+  account: Account,
+): { utterance: Utterance; ahead: number } {
+  const { what, done } = session.prepared.use(command.prepared_id);
+  try {
+    const options = { ...admit(session, command, { characters: 0, account }), onOver: done };
+    const utterance =
+      "sound" in what
+        ? Utterance.ofSound(options, command, what.sound)
+        : Utterance.ofPrepared(options, command, what);
+    return { utterance, ahead: session.queue.add(utterance) };
+  } catch (thrown) {
+    done();
+    throw thrown;
+  }
+}
+
 /** Queues a sound. */
-function play(
+function playSound(
   session: Session,
   command: PlayCommand,
   account: Account,
 ): { utterance: Utterance; ahead: number } {
-  const sound = soundOf(command);
-  const release = roomFor(sound.audio.length, session.sounds);
+  const sound = soundOf({ ...command, audio: command.audio ?? "" });
+  const release = roomFor(sound.audio.length, session.deps.sounds);
   try {
     const options = admit(session, command, { characters: 0, account });
     const utterance = Utterance.ofSound({ ...options, onOver: release }, command, sound);
@@ -379,6 +413,15 @@ function configure({ session, participant }: Connection, command: ConfigureComma
   const audio = participant.describeAudio();
   participant.send((base) => ({ type: "configured", ...base, settings, audio, ignored: [] }));
   session.drained(participant);
+}
+
+/** Throws text_too_long, invalid_text, invalid_field. */
+function mustBeText(text: string, max: number): void {
+  checkText(text, { field: "text", max });
+  if (text.trim() !== "") return;
+  throw new GatewayError("invalid_field", "Field text is empty, expected something to say", {
+    field: "text",
+  });
 }
 
 /** Throws text_too_long, invalid_text. */

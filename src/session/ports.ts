@@ -37,6 +37,7 @@ export type SessionSettings = Pick<
   | "nobodyListens"
   | "opusBitrateKbps"
   | "loudnessLufs"
+  | "preparedMs"
   | "model"
   | "captions"
 > &

@@ -12,7 +12,6 @@
 import type { Listener } from "../delivery/listener.ts";
 import type { Rendition } from "../delivery/rendition.ts";
 import type { GatewayError } from "../errors.ts";
-import type { ByteRoom } from "../kit/byte-room.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -29,6 +28,8 @@ import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
+import { PreparedStore } from "./prepared/prepared-store.ts";
+import type { Need } from "./route.ts";
 import type { SavedConnection, SavedPlaces, SavedSession, SavedTexts } from "./saved-session.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
 import { saveConnection, savePlaces, saveTexts, sentTicksOf } from "./takeover/save-session.ts";
@@ -73,6 +74,8 @@ export class Session {
   readonly epoch: string;
   /** What is to be said. */
   readonly utterances: UtteranceCommands;
+  /** To be played later. */
+  readonly prepared: PreparedStore;
   /** Whose texts are still coming. */
   readonly speakers: Speakers;
   readonly #deps: SessionDeps;
@@ -99,6 +102,7 @@ export class Session {
     this.epoch = options.epoch;
     this.#deps = deps;
     this.#onClose = options.onClose;
+    this.prepared = new PreparedStore(deps);
     this.#output = new OutputRouter({
       opusPool: deps.opusPool,
       counters: deps.counters,
@@ -201,9 +205,12 @@ export class Session {
   get isClosed(): boolean {
     return this.#isClosed;
   }
-  /** Memory for sounds. */
-  get sounds(): ByteRoom {
-    return this.#deps.sounds;
+  get deps(): SessionDeps {
+    return this.#deps;
+  }
+  /** What its listeners need now. */
+  needs(): Need[] {
+    return this.#output.needs();
   }
   get tuning(): SessionTuning {
     return this.#deps.tuning;
@@ -358,6 +365,7 @@ export class Session {
     this.#clock.close();
     this.queue.close();
     this.speakers.close();
+    this.prepared.close();
     this.#connections.close(error);
     this.#cueRecords.close();
     this.#deps.counters.sessionsClosed += 1;

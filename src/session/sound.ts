@@ -13,8 +13,10 @@ export interface Sound {
   readonly audio: Uint8Array;
 }
 
+type SentSound = Required<Pick<PlayCommand, "audio">> & Pick<PlayCommand, "format">;
+
 /** Throws invalid_field. */
-export function soundOf({ audio, format = "wav" }: Pick<PlayCommand, "audio" | "format">): Sound {
+export function soundOf({ audio, format = "wav" }: SentSound): Sound {
   const bytes = decoded(audio);
   const sound = format === "wav" ? wavOf(bytes) : { format, audio: bytes };
   const { codec, sampleRate } = sampledFormatOf(sound.format) ?? {};
@@ -36,7 +38,7 @@ export function roomFor(bytes: number, room: ByteRoom): () => void {
   if (!room.hasRoomFor(bytes)) {
     throw new GatewayError(
       "sounds_full",
-      "Sounds are full: those of all sessions take the memory that they may have (sounds-mb)",
+      "Sounds are full: those of all sessions, with prepared speech, take the memory that they may have (sounds-mb)",
       { retryAfterMs: 1000 },
     );
   }

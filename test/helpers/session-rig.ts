@@ -94,6 +94,7 @@ export const TEST_TUNING: SessionTuning = {
   textDefaults: { clean: [], replacements: [] },
   opusBitrateKbps: "64",
   loudnessLufs: 0,
+  preparedMs: 60_000,
   model: "",
   captions: "asked",
   captionsMaxCues: 2000,

@@ -29,6 +29,7 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "Too many texts are waiting to be spoken.",
     "Let some of them finish, or press Stop to clear the queue.",
   ),
+  not_prepared: say("What was to be played is not there any more.", "Prepare it again."),
   sounds_full: say("The gateway keeps as many sounds as it may.", TRY_AGAIN),
   session_limit: say("The gateway is full.", "Try again in a minute, or raise max-sessions on the gateway."),
   listener_limit: say(

@@ -6,6 +6,8 @@ import { GatewayError } from "../../errors.ts";
 import type {
   ConfigureCommand,
   DialogueCommand,
+  PrepareCommand,
+  QueueOptions,
   SpeakCommand,
   TextCommand,
 } from "../../protocol/commands.ts";
@@ -23,6 +25,7 @@ const NEEDED: Readonly<Record<SessionCommand["type"], Action | null>> = {
   end: "speak",
   dialogue: "speak",
   play: "speak",
+  prepare: "speak",
   resume: "speak",
   mark: "speak",
   interrupt: "interrupt",
@@ -81,12 +84,20 @@ export function checkCommand(
     if (command.replace !== undefined) caller.must("interrupt", sessionId);
     return command;
   }
-  if (command.type !== "speak" && command.type !== "text" && command.type !== "dialogue") return command;
+  if (command.type === "prepare" && command.text === undefined) return command;
+  if (
+    command.type !== "speak" &&
+    command.type !== "prepare" &&
+    command.type !== "text" &&
+    command.type !== "dialogue"
+  )
+    return command;
   const { voice_id: voiceId, ...shared } = caller.speechSettings;
   const said = withVoice({ ...command, ...shared }, voiceId);
-  caller.mustUse({ voiceIds: voicesOf(said), modelId: said.model_id, priority: said.priority });
+  const queue: QueueOptions = said.type === "prepare" ? {} : said;
+  caller.mustUse({ voiceIds: voicesOf(said), modelId: said.model_id, priority: queue.priority });
   if (!goesOn) mustName(said, caller);
-  if (said.replace !== undefined) caller.must("interrupt", sessionId);
+  if (queue.replace !== undefined) caller.must("interrupt", sessionId);
   return said;
 }
 
@@ -100,7 +111,7 @@ function mustName(command: Speech, caller: Caller): void {
   }
 }
 
-type Speech = SpeakCommand | TextCommand | DialogueCommand;
+type Speech = SpeakCommand | TextCommand | DialogueCommand | PrepareCommand;
 
 function withVoice(command: Speech, voiceId: string | undefined): Speech {
   if (voiceId === undefined) return command;

@@ -233,6 +233,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
       if (joined === null || listener?.isEnded !== false) return;
       const { participant } = joined;
       let utteranceId: string | undefined;
+      let preparedId: string | undefined;
       let type: Command["type"] | undefined;
       try {
         traffic?.take(message.byteLength, options.clock.nowMs());
@@ -245,10 +246,11 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
         }
         const command = allowed(data, parsed.command);
         utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
+        preparedId = command.type === "prepare" ? command.prepared_id : undefined;
         warnOfIgnored(participant, command.type, ignored);
         handleCommand(joined, command);
       } catch (thrown) {
-        refuseCommand(data, thrown, { options, type, utteranceId });
+        refuseCommand(data, thrown, { options, type, utteranceId, preparedId });
       }
     },
     refuse: ({ listener }, error) => {
@@ -277,13 +279,14 @@ interface RefusedCommand {
   readonly options: LiveConnectionsOptions;
   readonly type: Command["type"] | undefined;
   readonly utteranceId?: string | undefined;
+  readonly preparedId?: string | undefined;
 }
 
 /** Its client hears why; one that goes on with what is refused is closed. */
 function refuseCommand(
   data: LiveConnection,
   thrown: unknown,
-  { options, type, utteranceId }: RefusedCommand,
+  { options, type, utteranceId, preparedId }: RefusedCommand,
 ): void {
   const { joined, listener, refusals, traffic } = data;
   if (joined === null || listener === null) return;
@@ -294,6 +297,7 @@ function refuseCommand(
     ...base,
     ...errorBody(error),
     ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
+    ...(preparedId === undefined ? {} : { prepared_id: preparedId }),
   }));
   if (traffic?.isFlooding(options.clock.nowMs())) {
     options.counters.connectionsFlooding += 1;
@@ -340,7 +344,7 @@ function allowed(data: LiveConnection, command: SessionCommand): SessionCommand 
 }
 
 function takesText(type: SessionCommand["type"]): boolean {
-  return ["speak", "text", "dialogue", "play", "resume"].includes(type);
+  return ["speak", "text", "dialogue", "play", "prepare", "resume"].includes(type);
 }
 
 /** At once, or where the new token is a single-use one and there are other nodes, once they know of it. */

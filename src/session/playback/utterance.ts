@@ -11,6 +11,7 @@ import type { GatewayError } from "../../errors.ts";
 import type {
   DialogueCommand,
   PlayCommand,
+  QueueOptions,
   SpeakCommand,
   TextCommand,
   TextOptions,
@@ -21,8 +22,9 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { Subject } from "../../upstream/types.ts";
+import type { PreparedText } from "../prepared/prepared-audio.ts";
 import { RestartPlaces } from "../restart-places.ts";
-import { type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
+import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
 import type { Sound } from "../sound.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
@@ -235,7 +237,7 @@ export class Utterance {
 
   /** Without text. It is played as it is. */
   static ofSound(options: UtteranceOptions, command: PlayCommand, { format, audio }: Sound): Utterance {
-    const { audio: _audio, format: _format, type: _type, ...queue } = command;
+    const queue = queueOptionsOf(command);
     const input = (spoken: SpokenText): UtteranceText => UtteranceText.whole(spoken, "", options.acceptedMs);
     const utterance = new Utterance(options, { kind: "sound", options: queue }, { own: queue, input });
     utterance.chooseSourceFormat(format);
@@ -245,6 +247,23 @@ export class Utterance {
     );
     const segment = { text: "", start: 0, end: 0, times };
     utterance.#own.push(soundAttempt(segment, format, audio));
+    utterance.#replays = [...utterance.#own];
+    return utterance;
+  }
+
+  /** A text that was synthesized ahead. */
+  static ofPrepared(
+    options: UtteranceOptions,
+    play: PlayCommand,
+    { command, audio }: PreparedText,
+  ): Utterance {
+    const utterance = Utterance.ofText(options, { ...command, ...queueOptionsOf(play) });
+    utterance.chooseSourceFormat(audio.sourceFormat);
+    utterance.noteBilled(0);
+    for (const prepared of audio.segments) {
+      const segment = utterance.takeSegment();
+      if (segment !== undefined) utterance.#own.push(preparedAttempt(segment, audio.sourceFormat, prepared));
+    }
     utterance.#replays = [...utterance.#own];
     return utterance;
   }
@@ -432,7 +451,8 @@ export class Utterance {
   /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */
   rewind(nowMs: number): void {
     const { resumption, transcript } = this.#state;
-    this.input.segments.rewind(nowMs);
+    // What it has itself is not asked for.
+    if (resumption !== null || this.#own.length === 0) this.input.segments.rewind(nowMs);
     this.#replays = (resumption?.replays ?? this.#own).map((replay) => replay.again());
     // They may be of text that is now to come.
     this.#requestIds = [];
@@ -469,6 +489,10 @@ export class Utterance {
       },
     };
   }
+}
+
+function queueOptionsOf({ priority, replace }: PlayCommand): QueueOptions {
+  return { ...(priority !== undefined && { priority }), ...(replace !== undefined && { replace }) };
 }
 
 type OwnOptions = TextOptions & { readonly priority?: number; readonly model_id?: string };

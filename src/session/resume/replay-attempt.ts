@@ -4,6 +4,7 @@ import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { NormalizedTime, SpokenTime, VoiceSpan } from "../playback/transcript.ts";
+import type { PreparedSegment } from "../prepared/prepared-audio.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 
 interface ReplayAttemptOptions {
@@ -70,6 +71,23 @@ export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio:
     isLevelled: true,
     requestId: null,
     chunks: [{ audio, alignment: null, normalizedAlignment: null, voiceSegments: [] }],
+  });
+}
+
+/** The answer to a segment that was asked for ahead. */
+export function preparedAttempt(
+  segment: TimedSegment,
+  sourceFormat: string,
+  { requestId, chunks }: PreparedSegment,
+): ReplayAttempt {
+  return new ReplayAttempt({
+    segment,
+    sourceFormat,
+    timing: "exact",
+    wantsTiming: true,
+    isLevelled: false,
+    requestId,
+    chunks,
   });
 }
 

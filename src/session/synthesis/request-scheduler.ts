@@ -5,7 +5,6 @@
  */
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
@@ -14,11 +13,10 @@ import type { OutputRouter } from "../output/output-router.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
-import { chooseSourceFormat } from "../route.ts";
 import { bytesPerMs, keepsBytes } from "../source.ts";
+import { askFor, chooseFormat, chooseLevel } from "./ask-for.ts";
 import { type Asked, Speculation } from "./speculation.ts";
-import { speechRequest } from "./speech-request.ts";
-import { type Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
+import type { Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
 
 /** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
 const CALM_AHEAD_MS = 250;
@@ -224,6 +222,7 @@ export class RequestScheduler {
   #open(utterance: Utterance): void {
     const kept = utterance.takeReplay();
     if (kept !== undefined) {
+      if (!kept.isLevelled && utterance.level === null) chooseLevel(this.#options.deps, utterance);
       this.#add(kept, utterance);
       return;
     }
@@ -247,53 +246,18 @@ export class RequestScheduler {
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     utterance.useVoice(this.#defaultVoice ?? "");
-    if (utterance.sourceFormat === "") this.#chooseFormat(utterance);
-    const voiceId = utterance.voiceIds[0] ?? "";
-    const choice = {
-      outputFormat: utterance.sourceFormat,
-      wantsTiming: output.wantsTiming || utterance.isTimed,
-      voiceId,
-      modelId: defaultModelFor(voiceId, deps.tuning.model),
-      subject: utterance.subject,
-    };
-    const around = {
-      before: utterance.spoken.spoken.slice(0, segment.start),
-      behind: utterance.textBehind(segment),
-      requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
-    };
-    const stitchedBy = (by: StitchBy) =>
-      speechRequest(utterance.template, segment, { choice, neighbours: { ...around, by } });
-    return new UpstreamAttempt({
-      upstream: deps.upstream,
-      request: stitchedBy(this.#stitchBy.get(utterance) ?? "ids"),
-      restitched: (by) => {
-        this.#stitchBy.set(utterance, by);
-        return stitchedBy(by);
-      },
+    if (utterance.sourceFormat === "") chooseFormat(deps, utterance, output.needs());
+    return askFor(deps, {
+      utterance,
       segment,
-      clock: deps.clock,
-      counters: deps.counters,
-      firstAudioMs: deps.tuning.firstAudioMs,
+      requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
+      wantsTiming: output.wantsTiming || utterance.isTimed,
+      stitchBy: this.#stitchBy,
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onBilled: (characters) => utterance.noteBilled(characters),
       onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
       onProgress: this.#options.onProgress,
     });
-  }
-
-  /** Once for all its requests: what is asked for, and how loud that is made. */
-  #chooseFormat(utterance: Utterance): void {
-    const { deps, output } = this.#options;
-    const { loudnessLufs, model } = deps.tuning;
-    const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
-    const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
-    const targetLufs = utterance.loudnessLufs ?? loudnessLufs;
-    const isLevelled = targetLufs !== 0;
-    const sourceFormat = chooseSourceFormat(output.needs(), { opusBitrateKbps, isLevelled });
-    utterance.chooseSourceFormat(sourceFormat);
-    if (!isLevelled) return;
-    const { voiceIds, modelId = model } = utterance;
-    utterance.level = deps.loudness.levelFor({ voiceIds, modelId, sourceFormat, targetLufs });
   }
 
   /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */

@@ -1,0 +1,83 @@
+/** Asks the upstream for a segment of an utterance, and settles before what format that comes in and how loud it is made. */
+import type { BlockPool } from "../../kit/block-pool.ts";
+import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
+import type { StitchBy } from "../../upstream/transport/stitching.ts";
+import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import type { SessionDeps } from "../ports.ts";
+import { chooseSourceFormat, type Need } from "../route.ts";
+import { speechRequest } from "./speech-request.ts";
+import { UpstreamAttempt } from "./upstream-attempt.ts";
+
+interface Asking {
+  readonly utterance: Utterance;
+  readonly segment: TimedSegment;
+  /** `request-id`s of the segments before it. */
+  readonly requestIds: readonly string[];
+  readonly wantsTiming: boolean;
+  /** Utterances whose upstream refused the text around a segment: the rest of them is asked for without it. */
+  readonly stitchBy: WeakMap<Utterance, StitchBy>;
+  /** See UpstreamAttempt. */
+  readonly blocks?: BlockPool;
+  readonly onBilled: (characters: number) => void;
+  /** Fields that the voice's service can't do. */
+  readonly onIgnored?: (fields: readonly string[]) => void;
+  readonly onProgress: () => void;
+}
+
+export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
+  const { utterance, segment, requestIds, wantsTiming, stitchBy, blocks, onIgnored } = asking;
+  const voiceId = utterance.voiceIds[0] ?? "";
+  const choice = {
+    outputFormat: utterance.sourceFormat,
+    wantsTiming,
+    voiceId,
+    modelId: defaultModelFor(voiceId, deps.tuning.model),
+    subject: utterance.subject,
+  };
+  const around = {
+    before: utterance.spoken.spoken.slice(0, segment.start),
+    behind: utterance.textBehind(segment),
+    requestIds,
+  };
+  const stitchedBy = (by: StitchBy) =>
+    speechRequest(utterance.template, segment, { choice, neighbours: { ...around, by } });
+  return new UpstreamAttempt({
+    upstream: deps.upstream,
+    request: stitchedBy(stitchBy.get(utterance) ?? "ids"),
+    restitched: (by) => {
+      stitchBy.set(utterance, by);
+      return stitchedBy(by);
+    },
+    segment,
+    clock: deps.clock,
+    counters: deps.counters,
+    firstAudioMs: deps.tuning.firstAudioMs,
+    ...(blocks === undefined ? {} : { blocks }),
+    onBilled: asking.onBilled,
+    ...(onIgnored === undefined ? {} : { onIgnored }),
+    onProgress: asking.onProgress,
+  });
+}
+
+/** Once for all its requests; its voice is known. */
+export function chooseFormat(deps: SessionDeps, utterance: Utterance, needs: readonly Need[]): void {
+  const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
+  const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
+  const isLevelled = targetOf(deps, utterance) !== 0;
+  utterance.chooseSourceFormat(chooseSourceFormat(needs, { opusBitrateKbps, isLevelled }));
+  chooseLevel(deps, utterance);
+}
+
+/** How loud it is made; its format is known. */
+export function chooseLevel(deps: SessionDeps, utterance: Utterance): void {
+  const targetLufs = targetOf(deps, utterance);
+  if (targetLufs === 0) return;
+  const { voiceIds, modelId = deps.tuning.model, sourceFormat } = utterance;
+  utterance.level = deps.loudness.levelFor({ voiceIds, modelId, sourceFormat, targetLufs });
+}
+
+/** LUFS; 0: as it comes. */
+function targetOf({ tuning }: SessionDeps, { loudnessLufs }: Utterance): number {
+  return loudnessLufs ?? tuning.loudnessLufs;
+}
