@@ -32,6 +32,7 @@ import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
 import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
+import { languageVoicesOf } from "./session/language-voices.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
 import { NO_REGISTER, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
@@ -202,6 +203,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     ...config,
     ...SESSION_BOUNDS,
     maxInboxBytes: inboxBytes(config),
+    languageVoices: languageVoicesOf(config.voices),
     textDefaults: textDefaultsOf(config),
   };
   mustBeLoudness(config.loudnessLufs);

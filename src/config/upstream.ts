@@ -129,6 +129,12 @@ export const UPSTREAM = [
     about: "Voice used where a client names none; empty picks the upstream's first",
   },
   {
+    key: "voices",
+    kind: "string",
+    default: "",
+    about: "Voices of languages, for texts with a language_code and no voice: a list as de=VOICE,pt-br=VOICE",
+  },
+  {
     key: "model",
     kind: "string",
     default: "",

@@ -15,6 +15,7 @@ import { findBadText } from "../text/check.ts";
 import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
 import type { Subject } from "../upstream/types.ts";
 import type { Participant } from "./connections/participant.ts";
+import { voiceFor } from "./language-voices.ts";
 import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
@@ -179,7 +180,7 @@ export function speak(
 ): { utterance: Utterance; ahead: number } {
   mustBeText(command.text, session.tuning.maxTextChars);
   const charge = { characters: command.text.length, account };
-  const utterance = Utterance.ofText(admit(session, command, charge), command);
+  const utterance = Utterance.ofText(admit(session, command, charge), voiced(session, command));
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
@@ -206,6 +207,13 @@ export function converse(
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
+/** With the voice of its language, where it names none and there is one. */
+function voiced<C extends SpeakCommand | TextCommand>(session: Session, command: C): C {
+  if (command.voice_id !== undefined) return command;
+  const voice = voiceFor(session.tuning.languageVoices, command.language_code);
+  return voice === undefined ? command : { ...command, voice_id: voice };
+}
+
 function prepare(from: Connection, command: PrepareCommand): void {
   const { text, audio, format: _format, prepared_id, type: _type, ...options } = command;
   if (audio !== undefined || text === undefined) {
@@ -213,7 +221,9 @@ function prepare(from: Connection, command: PrepareCommand): void {
     return;
   }
   mustBeText(text, from.session.tuning.maxTextChars);
-  prepareSpeech(from, prepared_id, { ...from.participant.textOptions, ...options, type: "speak", text });
+  const { textOptions } = from.participant;
+  const said: SpeakCommand = { ...textOptions, ...options, type: "speak", text };
+  prepareSpeech(from, prepared_id, voiced(from.session, said));
 }
 
 /** Queues what was prepared. */
@@ -301,7 +311,10 @@ function addText(from: Connection, command: TextCommand): void {
   const charge = { characters: command.text.length, account: from };
   const options = admit(session, command, charge);
   const { holder, textOptions } = participant;
-  const utterance = Utterance.ofTokens({ ...options, holder }, { ...textOptions, ...command });
+  const utterance = Utterance.ofTokens(
+    { ...options, holder },
+    voiced(session, { ...textOptions, ...command }),
+  );
   utterance.input.append(whole, session.nowMs());
   utterance.input.holdHalf(half);
   for (const id of participant.openIds)

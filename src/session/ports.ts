@@ -11,6 +11,7 @@ import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
 import type { Aligner } from "../timing/aligner.ts";
 import type { Upstream } from "../upstream/types.ts";
+import type { LanguageVoices } from "./language-voices.ts";
 import type { VoiceLoudness } from "./voice-loudness.ts";
 
 /** The settings that shape a session; their table, config/speech.ts, says what each is. */
@@ -66,6 +67,8 @@ export type SessionTuning = SessionSettings &
   Readonly<typeof SESSION_BOUNDS> & {
     /** Messages of a connection that wait for their turn. */
     readonly maxInboxBytes: number;
+    /** Which voice speaks a language, where a client names none. */
+    readonly languageVoices: LanguageVoices;
     /** How texts are made ready where a client does not say. */
     readonly textDefaults: Required<TextOptions>;
   };

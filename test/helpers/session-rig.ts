@@ -91,6 +91,7 @@ export const TEST_TUNING: SessionTuning = {
   pauseClauseMs: 0,
   pauseSentenceMs: 0,
   pauseParagraphMs: 0,
+  languageVoices: new Map(),
   textDefaults: { clean: [], replacements: [] },
   opusBitrateKbps: "64",
   loudnessLufs: 0,
