@@ -243,7 +243,7 @@ export class Source {
     // The queue counts silence as it is pushed, so what is kept is pushed again.
     const kept = Uint8Array.from(queue.take(samples));
     this.#samples = new SampleQueue(this.#codec, queue.clear());
-    // It is measured already.
+    // Not by `push`, as it is measured already.
     this.#samples.push(kept);
     return this.#ticksOf(dropped);
   }

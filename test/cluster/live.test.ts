@@ -112,6 +112,27 @@ describe("a client at another node than its session", () => {
     expect(Math.abs(receipt.heard.ms - 400)).toBeLessThan(200);
   });
 
+  it("plays sounds, and prepares speech at the session's node", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(
+      nodes.one.gateway,
+      "/live/sounds?format=ulaw_8000&pace=burst&events=words",
+    );
+    await near.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/sounds?role=speaker&pace=burst");
+    await far.next("hello");
+    const sound = Buffer.alloc(190_000, 0x21);
+    far.send({ type: "prepare", prepared_id: "p", text: TEXT, voice_id: "v" });
+    expect(await far.next("prepared")).toMatchObject({ prepared_id: "p", characters: TEXT.length });
+    far.send({ type: "play", audio: sound.toString("base64"), format: "ulaw_8000" });
+    far.send({ type: "play", prepared_id: "p" });
+    await near.next("utterance.done", 2);
+    expect(near.audio.subarray(0, sound.length).equals(sound)).toBe(true);
+    expect(near.eventsOf("words").flatMap(({ words }) => words)).toHaveLength(4);
+    far.send({ type: "play", prepared_id: "none" });
+    expect(await far.next("error")).toMatchObject({ code: "not_prepared" });
+  });
+
   it("gets an error for what it may not say, as at the session's node", async () => {
     await using nodes = await startPair();
     await using near = await TestClient.connect(nodes.one.gateway, "/live/errors");

@@ -303,6 +303,41 @@ describe("a listener's token", () => {
     expect((await client.next("utterance.done")).outcome).toBe("done");
   });
 
+  it("prepares with the voices, models and settings that it may have, and plays", async () => {
+    const grants = { ...SPEAKER, voices: ["good*"], speech: { model_id: "pinned" } };
+    await using client = await join("/live/prepared?format=ulaw_8000&pace=burst", tokenFor(grants));
+    client.send({ type: "prepare", text: "Hello." });
+    client.send({ type: "prepare", text: "Hello.", voice_id: "bad" });
+    client.send({ type: "play", audio: "AAAA", format: "ulaw_8000", priority: 5 });
+    await client.next("error", 3);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden", "forbidden"]);
+    client.send({ type: "prepare", text: "Hello.", voice_id: "good-1", model_id: "m", prepared_id: "p" });
+    await client.next("prepared");
+    client.send({ type: "play", prepared_id: "p" });
+    expect((await client.next("utterance.started")).model_id).toBe("pinned");
+    const listens = tokenFor({ ...SPEAKER, allow: ["listen"] });
+    await using listener = await join("/live/prepared?format=none&events=words&role=listener", listens);
+    for (const type of ["play", "prepare"]) {
+      listener.send({ type, audio: "AAAA", format: "ulaw_8000" });
+    }
+    await listener.next("error", 2);
+    expect(listener.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden"]);
+  });
+
+  it("counts the characters of what is prepared, once", async () => {
+    await using client = await join(
+      "/live/costs?format=ulaw_8000&pace=burst",
+      tokenFor({ ...SPEAKER, characters: 15 }),
+    );
+    client.send({ type: "prepare", text: "Ten chars.", voice_id: "v", prepared_id: "p" });
+    await client.next("prepared");
+    client.send({ type: "play", prepared_id: "p" });
+    client.send({ type: "play", prepared_id: "p" });
+    expect((await client.next("utterance.done", 2)).outcome).toBe("done");
+    client.send({ type: "prepare", text: "Ten chars.", voice_id: "v", prepared_id: "q" });
+    expect(await client.next("error")).toMatchObject({ code: "budget_exhausted", prepared_id: "q" });
+  });
+
   it("without `interrupt` replaces nothing that others say", async () => {
     const token = tokenFor({ ...SPEAKER, allow: ["speak"] });
     await using speaker = await join("/live/replace?format=none", tokenFor(SPEAKER));

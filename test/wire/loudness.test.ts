@@ -87,6 +87,25 @@ describe("loudness-lufs", () => {
     });
   });
 
+  it("changes no time of a word, no length, and no cue", async () => {
+    await using upstream = await startFakeUpstream();
+    const runs: unknown[] = [];
+    for (const loudnessLufs of [0, TARGET_LUFS]) {
+      await using gateway = await gatewayAt(upstream.url, { loudnessLufs });
+      await using client = await TestClient.connect(
+        gateway,
+        "/live/s?format=pcm_16000&pace=burst&events=characters,words,cues,segments",
+      );
+      const text = "One two three, four five. ".repeat(40);
+      client.send({ type: "speak", text, voice_id: "v", utterance_id: "u" });
+      const done = await client.next("utterance.done");
+      const timed = ["characters", "words", "cue", "segment"] as const;
+      const events = timed.flatMap((type) => client.eventsOf(type).map(({ seq: _, ...event }) => event));
+      runs.push({ endMs: done.end_ms, frames: client.frames.length, events });
+    }
+    expect(runs[1]).toEqual(runs[0]);
+  });
+
   it("what was interrupted goes on as loud as it was", async () => {
     await using upstream = await startFakeUpstream(script);
     await using gateway = await gatewayAt(upstream.url, { loudnessLufs: TARGET_LUFS });
