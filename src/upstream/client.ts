@@ -122,7 +122,7 @@ class RegionalUpstream implements UpstreamClient {
     const [preferred] = all;
     if (preferred === undefined || urls.length > MAX_REGIONS) throw wrongCount(urls.length);
     regions.fill(all);
-    if (this.#hasSeveral) for (const region of all) region.watch();
+    if (this.#hasSeveral) for (const region of all) region.health.watch();
     this.#regions = regions;
     this.#preferred = preferred;
   }

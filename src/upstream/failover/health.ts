@@ -7,7 +7,7 @@
  *                      a check (or a request) is answered
  *
  * A check that is answered does not say that speech works: until a request is answered, one failure is enough again, and
- * the next check comes later.
+ * the next check comes later. Where coming back is heard, as another voice, several checks in a row have to be answered.
  */
 
 const MAX_FAILURES = 3;
@@ -21,8 +21,14 @@ const JITTER = { least: 0.8, most: 1.2 };
 
 export type HealthChange = "down" | "back";
 
+export interface HealthOptions {
+  readonly checksToRise?: number;
+}
+
 export class Health {
   readonly #nowMs: () => number;
+  readonly #checksToRise: number;
+  #goodChecks = 0;
   #failures = 0;
   /** A request was answered since it came back, or began. */
   #isProven = false;
@@ -32,9 +38,10 @@ export class Health {
   #failedMs = Number.NEGATIVE_INFINITY;
   #checkMs: number;
 
-  /** `nowMs`: monotonic. */
-  constructor(nowMs: () => number) {
+  /** `nowMs`: monotonic. `checksToRise`: so many in a row bring it back; default 1. */
+  constructor(nowMs: () => number, { checksToRise = 1 }: HealthOptions = {}) {
     this.#nowMs = nowMs;
+    this.#checksToRise = checksToRise;
     this.#checkMs = nowMs() + jittered(IDLE_CHECK_MS);
   }
 
@@ -59,7 +66,7 @@ export class Health {
     if (this.isUp) this.#checkMs = this.#nowMs() + jittered(IDLE_CHECK_MS);
   }
 
-  /** A check could not be made. */
+  /** A check could not be made, or another one is to follow soon. */
   postpone(): void {
     this.#checkMs = this.#nowMs() + jittered(FIRST_CHECK_MS);
   }
@@ -73,7 +80,12 @@ export class Health {
 
   /** A check was answered. What requests have failed with is not forgotten for that. */
   checked(): HealthChange | null {
-    if (!this.isUp) return this.#rise();
+    if (!this.isUp) {
+      this.#goodChecks += 1;
+      if (this.#goodChecks >= this.#checksToRise) return this.#rise();
+      this.postpone();
+      return null;
+    }
     // Up and without a failure for the whole time until this check.
     this.#downs = 0;
     this.#checkMs = this.#nowMs() + jittered(IDLE_CHECK_MS);
@@ -83,6 +95,7 @@ export class Health {
   /** A request or a check has failed. */
   failed(): HealthChange | null {
     this.#failures += 1;
+    this.#goodChecks = 0;
     this.#failedMs = this.#nowMs();
     const wasUp = this.isUp;
     // Of one that nobody uses a single failure is looked at again soon; one that is used shows by itself.
@@ -100,6 +113,7 @@ export class Health {
   #rise(): HealthChange | null {
     const wasUp = this.isUp;
     this.#failures = 0;
+    this.#goodChecks = 0;
     this.#downSinceMs = null;
     this.#checkMs = this.#nowMs() + jittered(IDLE_CHECK_MS);
     return wasUp ? null : "back";

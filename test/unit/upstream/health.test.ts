@@ -41,6 +41,19 @@ describe("Health", () => {
     expect(health.failed()).toBeNull();
   });
 
+  it("comes back with several checks in a row, where one is not enough", () => {
+    const clock = new FakeClock();
+    const health = new Health(() => clock.nowMs(), { checksToRise: 2 });
+    health.failed();
+    expect([health.checked(), health.isUp]).toEqual([null, false]);
+    expect(health.checkMs - clock.nowMs()).toBeLessThanOrEqual(1200);
+    health.failed();
+    expect([health.checked(), health.isUp]).toEqual([null, false]);
+    expect([health.checked(), health.isUp]).toEqual(["back", true]);
+    health.failed();
+    expect(health.answered()).toBe("back");
+  });
+
   it("is checked later each time that it stays down or fails after a check, up to half a minute", () => {
     const { health, expectCheckIn } = setUp();
     health.failed();
