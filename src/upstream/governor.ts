@@ -7,6 +7,11 @@
  *   a 429                                limit = one less than are open
  *   an answer without headers            after a 429 the limit creeps up again
  *
+ * Of services that never say their limit (`isAdditive`) it is felt for, from one that is known to be let through:
+ *
+ *   an answer, where the limit was used  one more for each round of answers
+ *   turned away for too many             half of it, once for all that were open together
+ *
  * The rest wait, and only so many may. A place that comes free goes to the subject that holds the fewest, of several to the
  * one that has waited longest since it last got or gave back one. Within a subject those of a higher priority go first, then
  * first come, first served. Where no more may wait, somebody who has fewer waiting takes a place from who has the most.
@@ -22,6 +27,8 @@ export interface GovernorOptions {
   readonly maxWaiting: number;
   /** Of one group open at once while nothing is known of its limit; default 32. */
   readonly startLimit?: number;
+  /** Answers never say the limit. Default false. */
+  readonly isAdditive?: boolean;
 }
 
 /** For whom something is asked. */
@@ -71,6 +78,8 @@ interface Group {
   limit: number;
   /** unknown -> known, by the first word of the upstream about it. */
   knowledge: "unlimited" | "unknown" | "known";
+  /** When it was halved last: a number of the count that orders tickets. */
+  halvedAt: number;
   /** What waits, by subject; each sorted: the last one is next. */
   readonly lines: Map<Share, Ticket[]>;
 }
@@ -93,8 +102,9 @@ interface Ticket {
   readonly priority: number;
   readonly order: number;
   state: TicketState;
-  /** Of its group open when it was granted, itself included. */
+  /** Of its group open when it was granted, itself included; and when that was, by the count that orders tickets. */
   openAtGrant: number;
+  grantedAt: number;
 }
 
 export class Governor {
@@ -158,6 +168,7 @@ export class Governor {
       order: this.#nextOrder(),
       state: "waiting",
       openAtGrant: 0,
+      grantedAt: 0,
     };
     if (this.#held < this.#max && hasRoom(ticket)) this.#grant(ticket);
     else if (this.#waiting < this.#options.maxWaiting || this.#makeRoom(share)) this.#enqueue(ticket);
@@ -186,6 +197,7 @@ export class Governor {
         held: 0,
         limit: name === null ? Number.POSITIVE_INFINITY : (this.#options.startLimit ?? START_LIMIT),
         knowledge: name === null ? "unlimited" : "unknown",
+        halvedAt: 0,
         lines: new Map(),
       };
       // Names come from clients: those that nothing is known or asked of are forgotten.
@@ -273,14 +285,27 @@ export class Governor {
   #succeed(ticket: Ticket): void {
     const { group } = ticket;
     if (group.knowledge === "unlimited") return;
-    group.limit += group.knowledge === "known" ? 1 / group.limit : START_STEP;
+    if (this.#options.isAdditive === true) {
+      // A limit that nobody came near says nothing of the service's own.
+      if (ticket.openAtGrant < Math.floor(group.limit)) return;
+      group.limit = Math.min(this.#options.max, group.limit + 1 / group.limit);
+    } else group.limit += group.knowledge === "known" ? 1 / group.limit : START_STEP;
     this.#grantWaiting();
   }
 
-  #turnAway({ group }: Ticket): void {
+  #turnAway(ticket: Ticket): void {
+    const { group } = ticket;
     if (group.knowledge === "unlimited") return;
-    group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
+    if (this.#options.isAdditive === true) this.#halve(ticket);
+    else group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
     group.knowledge = "known";
+  }
+
+  /** Those that were open together are turned away together: it was one limit too many, not many. */
+  #halve({ group, grantedAt, openAtGrant }: Ticket): void {
+    if (grantedAt < group.halvedAt) return;
+    group.limit = Math.max(1, Math.min(Math.floor(group.limit), openAtGrant) / 2);
+    group.halvedAt = this.#nextOrder();
   }
 
   #grantWaiting(): void {
@@ -314,6 +339,7 @@ export class Governor {
     share.held += 1;
     share.since = this.#nextOrder();
     ticket.openAtGrant = group.held;
+    ticket.grantedAt = share.since;
     // Not at once: the release that made room may run deep inside undici's parser.
     queueMicrotask(() => {
       if (ticket.state === "granted") ticket.answers.grant();

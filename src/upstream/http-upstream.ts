@@ -19,7 +19,7 @@ import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
 import { checkedKey } from "./vendors/base-url.ts";
 import { VendorDialect } from "./vendors/vendor-dialect.ts";
 
-export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"> {
+export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit" | "isAdditive"> {
   readonly key: string;
   readonly patienceMs: number;
 }

@@ -111,6 +111,8 @@ export interface RefusalTable {
   /** What may be its code words in the JSON of an error. */
   codesOf(body: Readonly<Record<string, unknown>>): readonly unknown[];
   readonly meanings: Readonly<Record<string, Meaning>>;
+  /** Statuses beside 429 under which it may say that there are too many requests: its code words decide. Default: none. */
+  readonly tooManyStatuses?: readonly number[];
 }
 
 export interface Meaning {

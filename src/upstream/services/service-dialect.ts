@@ -100,6 +100,10 @@ export class ServiceDialect implements Dialect {
     return this.#refusal(refused);
   }
 
+  mayBeTooMany(status: number): boolean {
+    return this.#options.adapter.refusals.tooManyStatuses?.includes(status) === true;
+  }
+
   /** Such as an empty account, which some say with the status of too many requests. */
   isFinal(refused: Refused): boolean {
     return this.#refusal(refused).code !== "upstream_rate_limited";

@@ -57,6 +57,7 @@ export class ServiceUpstream {
       ...options,
       maxConnections: maxOpen ?? most,
       startLimit: maxOpen ?? startLimit,
+      isAdditive: true,
       onOutcome: (fault) => {
         if (fault === null) this.#health.answered();
         else this.#health.failed();

@@ -24,6 +24,8 @@ export interface ExchangeReceiver {
   sent(): void;
   /** Turned away for too many, it waits for its turn again: `sent` follows once more. */
   turnedAway?(): void;
+  /** Whether a refusal with this status, beside 429, may say that there are too many; its body decides (`isFinal`). */
+  mayBeTooMany?(status: number): boolean;
   /** Whether it is of no use to ask again, as the body of such a refusal says; without this it always is. */
   isFinal?(refused: {
     readonly status: number;
@@ -180,11 +182,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#silence.sign();
     if (this.isOver || status < 200) return;
     informPermit(this.#permit, status, headers);
-    if (status === 429 && this.#mayAskAgain(headers)) {
+    const { receiver } = this.#options;
+    const mayBeTooMany = receiver.mayBeTooMany?.(status) === true;
+    if (mayBeTooMany || (status === 429 && this.#mayAskAgain(headers))) {
       this.#isTurnedAway = true;
-      this.#turnedAway =
-        this.#options.receiver.isFinal === undefined ? null : { status, headers, pieces: [] };
-      this.#options.receiver.turnedAway?.();
+      this.#turnedAway = receiver.isFinal === undefined ? null : { status, headers, pieces: [] };
+      if (!mayBeTooMany) receiver.turnedAway?.();
       return;
     }
     if (status >= 400) this.#judge(status >= 500 ? "upstream_failed" : null);
@@ -214,8 +217,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isTurnedAway && !this.isOver) {
-      if (this.#isRefusalFinal()) this.#handRefusal();
-      else this.#askAgain();
+      this.#endRefusal();
       return;
     }
     if (this.#isHeldBack && !this.isOver) {
@@ -249,7 +251,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, thrown: Error): void {
     if (this.#isTurnedAway && !this.isOver) {
-      this.#askAgain();
+      // Where the body was to say whether there were too many, nothing has said it.
+      if ((this.#turnedAway?.status ?? 429) === 429) this.#askAgain();
+      else this.#handRefusal();
       return;
     }
     const progress = this.#phase === "answering" ? "answering" : "asking";
@@ -287,6 +291,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#turnedAway === null) return false;
     const { pieces, ...refused } = this.#turnedAway;
     return this.#options.receiver.isFinal?.({ ...refused, body: Buffer.concat(pieces) }) === true;
+  }
+
+  #endRefusal(): void {
+    const status = this.#turnedAway?.status ?? 429;
+    if (this.#isRefusalFinal()) this.#handRefusal();
+    else if (status === 429) this.#askAgain();
+    else {
+      // Only its body has said that it is one.
+      this.#permit?.turnAway();
+      if (this.#mayAskAgain(this.#turnedAway?.headers ?? {})) {
+        this.#options.receiver.turnedAway?.();
+        this.#askAgain();
+      } else this.#handRefusal();
+    }
   }
 
   /** Handed on as any other refusal is. */

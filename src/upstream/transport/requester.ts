@@ -19,8 +19,9 @@ export interface RequesterOptions {
   readonly baseUrl: string;
   readonly maxConnections: number;
   readonly maxQueued: number;
-  /** As GovernorOptions.startLimit. */
+  /** As GovernorOptions. */
   readonly startLimit?: number;
+  readonly isAdditive?: boolean;
   readonly timeoutMs: number;
   readonly log: Logger;
   readonly clock: Clock;
@@ -94,8 +95,9 @@ export class Requester {
     this.#timeoutMs = options.timeoutMs;
     this.#onRead = options.onRead;
     this.#onOutcome = options.onOutcome;
-    const { maxConnections: max, maxQueued: maxWaiting, startLimit } = options;
-    this.#governor = new Governor({ max, maxWaiting, ...(startLimit === undefined ? {} : { startLimit }) });
+    const { maxConnections: max, maxQueued: maxWaiting, startLimit, isAdditive = false } = options;
+    const start = startLimit === undefined ? {} : { startLimit };
+    this.#governor = new Governor({ max, maxWaiting, isAdditive, ...start });
     this.#connections = new Connections({
       origin: url.origin,
       connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),

@@ -20,6 +20,8 @@ export interface Dialect {
   body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader;
   /** `body`: as much of it as was read. */
   refusal(refused: Refused): GatewayError;
+  /** Whether a refusal with this status, beside 429, may say that there are too many requests. Default: none does. */
+  mayBeTooMany?(status: number): boolean;
   /** Whether it is of no use to ask again after a 429 that says so. Without it: it always is. */
   isFinal?(refused: Refused): boolean;
   /** The synthesis is over, however it ended. Idempotent. */
@@ -104,6 +106,10 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
 
   turnedAway(): void {
     this.#handlers.requestTurnedAway?.();
+  }
+
+  mayBeTooMany(status: number): boolean {
+    return this.#dialect.mayBeTooMany?.(status) === true;
   }
 
   isFinal(refused: Refused): boolean {

@@ -172,6 +172,36 @@ describe("Governor", () => {
     expect(limitOf(governor, "g")).toBe(1);
   });
 
+  it("of a service that never says its limit: half of it once for a crowd, one more for each round at the limit", async () => {
+    const governor = new Governor({ max: 100, maxWaiting: 100, startLimit: 8, isAdditive: true });
+    const { permits, granted } = crowd(governor, "g", 8);
+    await Promise.resolve();
+    expect(granted).toHaveLength(8);
+    for (const permit of permits.slice(4)) permit?.turnAway();
+    // The first of them that was turned away was the fifth.
+    expect(limitOf(governor, "g")).toBe(2);
+    for (const permit of permits) permit?.release();
+    for (let round = 0; round < 4; round += 1) {
+      const asked = crowd(governor, "g", 1);
+      await Promise.resolve();
+      asked.permits[0]?.succeed();
+      asked.permits[0]?.release();
+    }
+    // One alone is no sign that two, or three, are let through.
+    expect(limitOf(governor, "g")).toBe(2);
+    for (let round = 0; round < 2; round += 1) {
+      const asked = crowd(governor, "g", 2);
+      await Promise.resolve();
+      for (const permit of asked.permits) permit?.succeed();
+      for (const permit of asked.permits) permit?.release();
+    }
+    expect(limitOf(governor, "g")).toBe(3);
+    const alone = crowd(governor, "g", 1);
+    await Promise.resolve();
+    alone.permits[0]?.turnAway();
+    expect(limitOf(governor, "g")).toBe(1);
+  });
+
   it("lets a higher priority go first, and keeps the order within one", async () => {
     const governor = new Governor({ max: 1, maxWaiting: 100 });
     const holder = governor.request(
