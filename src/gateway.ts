@@ -44,6 +44,7 @@ import { defaultVoice } from "./upstream/default-voice.ts";
 import type { ServiceConfig } from "./upstream/services/service-config.ts";
 import { createServiceUpstream } from "./upstream/services/services.ts";
 import { UpstreamRouter } from "./upstream/upstream-router.ts";
+import type { VoiceConfig } from "./upstream/voices/voice-config.ts";
 import { VERSION } from "./version.ts";
 
 /** How the gateway names itself in `hello`, and in /healthz of the operations port. */
@@ -56,6 +57,8 @@ export interface GatewayOptions {
   readonly upstreamKey: string;
   /** Other speech services beside it; default: none. */
   readonly services?: readonly ServiceConfig[];
+  /** Voices that several of them stand for; default: none. */
+  readonly voices?: readonly VoiceConfig[];
   /** Clients may ask the upstream to fail, by `x-voicewire-fault`: for the embedded service. Default false. */
   readonly passesFaults?: boolean;
   /** The embedded speech service, where that is the upstream. */
@@ -177,15 +180,26 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     log,
     clock,
   };
+  const { voices = [] } = options;
+  const ownVoices = new Set(voices.map(({ name }) => name));
   const first = createUpstream({
     ...asking,
     baseUrl: options.upstreamBaseUrl,
     key: options.upstreamKey,
     maxConnections: config.upstreamConnections,
     failoverMs: config.upstreamFailoverMs,
+    hasSubstitutes: voices.length > 0,
   });
   const services = (options.services ?? []).map((service) => createServiceUpstream(service, asking));
-  const upstream = services.length === 0 ? first : new UpstreamRouter(first, services);
+  const router =
+    services.length === 0 && voices.length === 0
+      ? null
+      : new UpstreamRouter({
+          ...{ first, services, voices, clock, log },
+          model: config.model,
+          failoverMs: Math.min(config.upstreamFailoverMs, config.upstreamTimeoutMs),
+        });
+  const upstream = router ?? first;
   begun.add(() => upstream.close());
   const phrases =
     config.phraseCacheMb > 0
@@ -205,6 +219,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     maxInboxBytes: inboxBytes(config),
     languageVoices: languageVoicesOf(config.voices),
     textDefaults: textDefaultsOf(config),
+    ownVoices,
   };
   mustBeLoudness(config.loudnessLufs);
   const sounds = new ByteRoom(config.soundsMb * 1024 * 1024);
@@ -299,6 +314,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       maxSockets: config.maxListeners,
       firstAudioMs: config.firstAudioMs,
       defaultModel: config.model,
+      ownVoices,
     },
     defaults: tuning,
     maxMessageBytes,
@@ -331,6 +347,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     upstreamOpen: () => upstream.stats().open,
     upstreamQueued: () => upstream.stats().queued,
     upstreamRegions: () => upstream.regions(),
+    voices: () => router?.voices() ?? [],
     phrases: () => phrases?.stats() ?? null,
     certificateEnd: () => endSeconds(server.certificate()),
     door: () => ({

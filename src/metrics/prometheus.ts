@@ -13,6 +13,16 @@ export interface RegionFigures {
   readonly limits: readonly { readonly group: string; readonly limit: number }[];
 }
 
+/** What is counted of a voice that several upstreams may speak, at one of them. */
+export interface VoiceUpstreamFigures {
+  readonly voice: string;
+  readonly upstream: string;
+  /** Answers that were spoken. */
+  readonly served: number;
+  /** Utterances that went on from here to another one in the middle. */
+  readonly switches: number;
+}
+
 /** What is counted of the phrase cache. */
 export interface PhraseFigures {
   /** Requests answered from memory; asked of the upstream; that shared one that was on its way. */
@@ -78,6 +88,8 @@ export interface Gauges {
   readonly upstreamOpen: () => number;
   readonly upstreamQueued: () => number;
   readonly upstreamRegions: () => readonly RegionFigures[];
+  /** Default: there are none. */
+  readonly voices?: () => readonly VoiceUpstreamFigures[];
   /** null where no phrases are cached. */
   readonly phrases: () => PhraseFigures | null;
   /** null where the gateway runs no speech service of its own. */
@@ -182,6 +194,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     },
     ...doorMetrics(gauges.door),
     ...regionMetrics(gauges.upstreamRegions),
+    ...voiceMetrics(gauges.voices ?? (() => [])),
     ...(gauges.phrases() === null ? [] : phraseMetrics(gauges.phrases)),
     ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
     ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
@@ -257,6 +270,30 @@ function regionMetrics(read: () => readonly RegionFigures[]): Metric[] {
             value: limit,
           })),
         ),
+    },
+  ];
+}
+
+function voiceMetrics(read: () => readonly VoiceUpstreamFigures[]): Metric[] {
+  const ofEach = (value: (figures: VoiceUpstreamFigures) => number) => () =>
+    read().map((figures) => ({
+      labels: { voice: figures.voice, region: figures.upstream },
+      value: value(figures),
+    }));
+  return [
+    {
+      kind: "counter",
+      name: "voicewire_voice_served_total",
+      help: "Answers for a voice of one's own that were spoken, by the upstream that gave them",
+      labels: ["voice", "region"],
+      read: ofEach(({ served }) => served),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_voice_switches_total",
+      help: "Utterances in a voice of one's own that another upstream took over in the middle, by the one that failed",
+      labels: ["voice", "region"],
+      read: ofEach(({ switches }) => switches),
     },
   ];
 }

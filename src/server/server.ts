@@ -30,7 +30,7 @@ export type VendorOptions = Pick<
   VendorSocketOptions,
   "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs"
 > &
-  Pick<OpenAiSpeechOptions, "defaultModel"> &
+  Pick<OpenAiSpeechOptions, "defaultModel" | "ownVoices"> &
   Pick<VoiceNamesOptions, "get">;
 
 export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAppOptions {

@@ -282,6 +282,7 @@ function admit(
       acceptedMs: session.nowMs(),
       textDefaults: session.tuning.textDefaults,
       defaultModel: session.tuning.model,
+      ownVoices: session.tuning.ownVoices,
       subject,
       charged,
     };

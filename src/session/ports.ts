@@ -71,6 +71,8 @@ export type SessionTuning = SessionSettings &
     readonly languageVoices: LanguageVoices;
     /** How texts are made ready where a client does not say. */
     readonly textDefaults: Required<TextOptions>;
+    /** Names of voices that several upstreams may speak; default: none. */
+    readonly ownVoices?: ReadonlySet<string>;
   };
 
 /** As `hello` names what a client can run into. */

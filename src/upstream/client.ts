@@ -40,6 +40,8 @@ export interface UpstreamOptions {
    * healthy region is asked, ms. Default 4 s.
    */
   readonly failoverMs?: number;
+  /** There is another upstream to go to: also a single base URL is checked while nobody asks. Default false. */
+  readonly hasSubstitutes?: boolean;
   /** Hears when a region goes down and when it is back, and why a request failed below HTTP. */
   readonly log?: Logger;
   readonly clock?: Clock;
@@ -56,6 +58,8 @@ export interface UpstreamOptions {
  * said already.
  */
 export interface UpstreamClient extends Upstream {
+  /** `attempt`: of one base URL, and of the last one of several. */
+  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt?: Attempt): Synthesis;
   /** GETs a path of the interface with the key added, whatever status is answered; at most 8 MiB. Rejects with GatewayError. */
   get(path: string): Promise<FetchedBody>;
   /** Passes a request on with the key added; every failure comes through `error`, after this returned. */
@@ -122,15 +126,15 @@ class RegionalUpstream implements UpstreamClient {
     const [preferred] = all;
     if (preferred === undefined || urls.length > MAX_REGIONS) throw wrongCount(urls.length);
     regions.fill(all);
-    if (this.#hasSeveral) for (const region of all) region.health.watch();
+    if (this.#hasSeveral || options.hasSubstitutes === true) for (const region of all) region.health.watch();
     this.#regions = regions;
     this.#preferred = preferred;
   }
 
-  open(request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis {
-    if (!this.#hasSeveral) return this.#preferred.use().open(request, handlers);
+  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): Synthesis {
+    if (!this.#hasSeveral) return this.#preferred.use().open(request, handlers, attempt);
     const [regions, failoverMs] = [this.#regions, this.#failoverMs];
-    return new FailoverSpeech({ regions, first: this.#first(), failoverMs, request, handlers });
+    return new FailoverSpeech({ regions, first: this.#first(), failoverMs, request, handlers, attempt });
   }
 
   get(path: string): Promise<FetchedBody> {

@@ -6,7 +6,6 @@ import { bytesPerSample, sampledFormatOf } from "../audio/analysis/silence.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
-import { splitUpstreamVoice } from "../protocol/upstream-voice.ts";
 import type { Alignment } from "../timing/alignment.ts";
 import type {
   DialogueRequest,
@@ -23,6 +22,8 @@ export interface LineDialogueOptions {
   readonly upstream: Upstream;
   readonly request: DialogueRequest;
   readonly handlers: SynthesisHandlers;
+  /** Whether the first upstream may speak a line: its times may need repair. */
+  readonly mayAskFirst: boolean;
 }
 
 export class LineDialogue implements Synthesis {
@@ -85,15 +86,14 @@ export class LineDialogue implements Synthesis {
     if (this.#isPaused) this.#line.pause();
   }
 
-  /** That of the first line stands for all; each is billed by itself, and times of the first upstream may need repair. */
+  /** That of the first line stands for all; each is billed by itself. */
   #head(head: SynthesisHead): void {
     if (this.#index > 0) return;
     const { ignored, timesFrom } = head;
-    const { handlers, request } = this.#options;
-    const isSteady = request.inputs.every(({ voiceId }) => splitUpstreamVoice(voiceId) !== null);
+    const { handlers, mayAskFirst } = this.#options;
     handlers.head({
       ...(ignored === undefined ? {} : { ignored }),
-      ...(timesFrom === "response" && isSteady ? { timesFrom } : {}),
+      ...(timesFrom === "response" && !mayAskFirst ? { timesFrom } : {}),
     });
   }
 

@@ -37,6 +37,8 @@ interface SharedRequest {
   readonly priority?: number;
   /** For whom; default: the gateway itself. Not sent. */
   readonly subject?: Subject | undefined;
+  /** What it is a part of: requests that share it are to have one voice, as far as that works. Not sent. */
+  readonly utterance?: object;
 }
 
 export interface SpeechRequest extends SharedRequest {
@@ -71,6 +73,8 @@ export interface SynthesisHead {
   readonly ignored?: readonly string[];
   /** "response": its times count from its start, at the rate of its audio, and need no repair. "nowhere": it has none. */
   readonly timesFrom?: "response" | "nowhere";
+  /** Another upstream speaks in the place of the preferred one: not to be kept for others. */
+  readonly isSubstitute?: boolean;
 }
 
 export interface SynthesisChunk {

@@ -1,8 +1,10 @@
 /**
- * Several upstreams as one. Voices are asked of the upstream that their prefix names, all others of the first one: it has the
- * list of voices, and all that is passed on.
+ * Several upstreams as one. Voices are asked of the upstream that their prefix names, voices of one's own of those that stand
+ * for them, and all others of the first one: it has the list of voices, and all that is passed on.
  */
 import { GatewayError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { Logger } from "../kit/log.ts";
 import { splitUpstreamVoice } from "../protocol/upstream-voice.ts";
 import type { UpstreamClient } from "./client.ts";
 import type { RegionStats } from "./failover/region.ts";
@@ -12,25 +14,60 @@ import type { FetchedBody } from "./transport/fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
 import type { UpstreamStats } from "./transport/requester.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers, SynthesisRequest } from "./types.ts";
+import { OwnVoice, type VoiceFigures, type VoicePlace } from "./voices/own-voice.ts";
+import type { VoiceConfig } from "./voices/voice-config.ts";
+import { VoiceSpeech } from "./voices/voice-speech.ts";
+import { VoiceUpstream } from "./voices/voice-upstream.ts";
 
-/** The services' names differ. */
+export interface UpstreamRouterOptions {
+  readonly first: UpstreamClient;
+  /** Their names differ. */
+  readonly services: readonly ServiceUpstream[];
+  /** Voices of one's own; their upstreams are among these. */
+  readonly voices: readonly VoiceConfig[];
+  /** The model of the first upstream where a request of such a voice names none; "": its own. */
+  readonly model: string;
+  /** See VoiceSpeechOptions. */
+  readonly failoverMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 export class UpstreamRouter implements UpstreamClient {
+  readonly #options: UpstreamRouterOptions;
   readonly #first: UpstreamClient;
   readonly #services: ReadonlyMap<string, ServiceUpstream>;
+  /** As voices of one's own ask them; null: the first one. */
+  readonly #voiceUpstreams = new Map<string | null, VoiceUpstream>();
+  readonly #voices: ReadonlyMap<string, OwnVoice>;
 
-  constructor(first: UpstreamClient, services: readonly ServiceUpstream[]) {
-    this.#first = first;
-    this.#services = new Map(services.map((service) => [service.name, service]));
+  constructor(options: UpstreamRouterOptions) {
+    this.#options = options;
+    this.#first = options.first;
+    this.#services = new Map(options.services.map((service) => [service.name, service]));
+    this.#voices = new Map(options.voices.map((voice) => [voice.name, this.#createVoice(voice)]));
+  }
+
+  /** Of voices of one's own. */
+  voices(): VoiceFigures[] {
+    return [...this.#voices.values()].flatMap((voice) => voice.figures());
   }
 
   open(request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis {
     try {
       if (request.kind === "speech") return this.#speak(request, handlers);
-      if (request.inputs.every(({ voiceId }) => splitUpstreamVoice(voiceId) === null))
+      if (request.inputs.every(({ voiceId }) => this.#isOfFirst(voiceId)))
         return this.#first.open(request, handlers);
       // All voices are looked at before the first line is asked for.
-      for (const { voiceId } of request.inputs) this.#find(voiceId, request.modelId);
-      return new LineDialogue({ upstream: this, request, handlers });
+      for (const { voiceId } of request.inputs) {
+        const voice = this.#voices.get(voiceId);
+        if (voice === undefined) this.#find(voiceId, request.modelId);
+        else voice.placesFor(request.modelId);
+      }
+      const mayAskFirst = request.inputs.some(
+        ({ voiceId }) => this.#voices.get(voiceId)?.mayAskFirst ?? splitUpstreamVoice(voiceId) === null,
+      );
+      return new LineDialogue({ upstream: this, request, handlers, mayAskFirst });
     } catch (thrown) {
       if (thrown instanceof GatewayError) return failing(thrown, handlers);
       throw thrown;
@@ -64,7 +101,17 @@ export class UpstreamRouter implements UpstreamClient {
   }
 
   regions(): readonly RegionStats[] {
-    return [...this.#first.regions(), ...[...this.#services.values()].map((service) => service.region())];
+    const isOut = (name: string | null) => this.#voiceUpstreams.get(name)?.isOut === true;
+    const services = [...this.#services.values()].map((service) => {
+      const { isHealthy, ...stats } = service.region();
+      const failovers = this.#voiceUpstreams.get(service.name)?.failovers ?? 0;
+      return { ...stats, failovers, isHealthy: isHealthy && !isOut(service.name) };
+    });
+    const first = this.#first.regions().map(({ isHealthy, ...stats }) => ({
+      ...stats,
+      isHealthy: isHealthy && !isOut(null),
+    }));
+    return [...first, ...services];
   }
 
   /** Where a service can't be reached its first request finds out: the first upstream alone is needed by all. */
@@ -78,7 +125,60 @@ export class UpstreamRouter implements UpstreamClient {
     await Promise.all([this.#first, ...this.#services.values()].map((upstream) => upstream.close()));
   }
 
+  #isOfFirst(voiceId: string): boolean {
+    return !this.#voices.has(voiceId) && splitUpstreamVoice(voiceId) === null;
+  }
+
+  #createVoice({ name, upstreamVoices }: VoiceConfig): OwnVoice {
+    const places = upstreamVoices.map((voiceId): VoicePlace => {
+      const voice = splitUpstreamVoice(voiceId);
+      const prefix = voice?.name ?? null;
+      return { prefix, voiceId: voice?.id ?? voiceId, upstream: this.#voiceUpstream(prefix) };
+    });
+    return new OwnVoice(name, places);
+  }
+
+  #voiceUpstream(prefix: string | null): VoiceUpstream {
+    const upstream = this.#voiceUpstreams.get(prefix) ?? this.#createVoiceUpstream(prefix);
+    this.#voiceUpstreams.set(prefix, upstream);
+    return upstream;
+  }
+
+  #createVoiceUpstream(prefix: string | null): VoiceUpstream {
+    const { clock, log, model } = this.#options;
+    const first = this.#first;
+    if (prefix === null) {
+      const regions = first.regions();
+      return new VoiceUpstream({
+        ...{ clock, log, name: regions.map(({ name }) => name).join(",") },
+        isHealthy: () => first.regions().some(({ isHealthy }) => isHealthy),
+        open: ({ modelId = model, ...request }, handlers, attempt) =>
+          first.open({ ...request, ...(modelId === "" ? {} : { modelId }) }, handlers, attempt),
+      });
+    }
+    const service = this.#services.get(prefix);
+    if (service === undefined) throw new TypeError(`No upstream is called ${prefix}`);
+    service.watch();
+    return new VoiceUpstream({
+      ...{ clock, log, name: prefix },
+      isHealthy: () => service.isHealthy,
+      open: ({ modelId = "", ...request }, handlers, attempt) => {
+        const model = splitUpstreamVoice(modelId)?.id;
+        return service.open(
+          { ...request, ...(model === undefined ? {} : { modelId: model }) },
+          handlers,
+          attempt,
+        );
+      },
+    });
+  }
+
   #speak(request: SpeechRequest, handlers: SynthesisHandlers): Synthesis {
+    const voice = this.#voices.get(request.voiceId);
+    if (voice !== undefined) {
+      const { failoverMs, clock } = this.#options;
+      return new VoiceSpeech({ voice, request, handlers, failoverMs, clock });
+    }
     const found = this.#find(request.voiceId, request.modelId);
     if (found === null) return this.#first.open(request, handlers);
     const { modelId: _model, ...rest } = request;

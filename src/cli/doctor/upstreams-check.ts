@@ -13,7 +13,7 @@ const ANSWER_MS = 5000;
 
 /** Throws invalid_config where the gateway would not start with the file. */
 export async function checkUpstreams(io: Io, config: Config): Promise<CheckResult> {
-  const services = readServices(config, io.env);
+  const { services } = readServices(config, io.env);
   if (services.length === 0) return { status: "ok", detail: "none beside the first one" };
   const asked = await Promise.all(services.map((service) => askService(io, service)));
   const worries = asked.flatMap((answer) => ("what" in answer ? [answer] : []));

@@ -1,14 +1,14 @@
-/** The other speech services of a gateway, from the file that `upstreams` names, with their keys. */
+/** The other speech services of a gateway, with their keys, and its own voices: the file that `upstreams` names. */
 import { readFileSync } from "node:fs";
 import type { Config } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { ServiceConfig } from "../../upstream/services/service-config.ts";
-import { readUpstreamsFile } from "../../upstream/services/upstreams-file.ts";
+import { readUpstreamsFile, type UpstreamsFile } from "../../upstream/services/upstreams-file.ts";
 import type { Io } from "../io.ts";
 
 /** Throws invalid_config. */
-export function readServices({ upstreams }: Pick<Config, "upstreams">, env: Io["env"]): ServiceConfig[] {
-  if (upstreams === "") return [];
+export function readServices({ upstreams }: Pick<Config, "upstreams">, env: Io["env"]): UpstreamsFile {
+  if (upstreams === "") return { services: [], voices: [] };
   return readUpstreamsFile(textOf(upstreams), {
     env: (name) => env[name],
     file: (path) => readFileSync(path, "utf8"),

@@ -45,7 +45,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
   checkBinding(config);
   chooseUpstream(config);
   checkFiles(config);
-  const services = readServices(config, env);
+  const { services, voices } = readServices(config, env);
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../../gateway.ts");
@@ -62,6 +62,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     passesFaults: upstream.service !== undefined,
     service: upstream.service,
     services,
+    voices,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
     cluster,

@@ -29,13 +29,15 @@ export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
   readonly voices: VoiceNames;
   /** Where OpenAI's own models are asked for; "" = the upstream's default. */
   readonly defaultModel: string;
+  /** Names of voices that several upstreams may speak, and whose models are not those of one; default: none. */
+  readonly ownVoices?: ReadonlySet<string>;
 }
 
 const PATH = "/v1/audio/speech";
 const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
-  const { voices, defaultModel, door } = options;
+  const { voices, defaultModel, ownVoices, door } = options;
   const handle = (res: HttpResponse, req: HttpRequest, caller: Caller): void => {
     const address = requestAddress(res, req, door.proxyTrust);
     const asking = { door, caller, surface: PATH, address };
@@ -43,7 +45,7 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
-      const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
+      const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel, ownVoices }));
       const budget = door.limits.speechBudget(() => caller);
       const charged = audited(asking, () => budget.begin(asked.speech.text.length));
       const subject = door.limits.upstreamSubject(caller, address);
@@ -64,16 +66,17 @@ interface Speaking {
   readonly voiceId: string;
   readonly caller: Caller;
   readonly defaultModel: string;
+  readonly ownVoices: ReadonlySet<string> | undefined;
 }
 
 /** Throws invalid_field, forbidden. */
 function askedOf(
   request: OpenAiSpeechRequest,
-  { voiceId, caller, defaultModel }: Speaking,
+  { voiceId, caller, defaultModel, ownVoices }: Speaking,
 ): Omit<AskedSpeech, "charged"> {
   const { input, speed, format, isSse } = request;
   const { upstream: outputFormat, contentType } = FORMATS[format];
-  const modelId = modelFor(caller, request.modelId || defaultModelFor(voiceId, defaultModel));
+  const modelId = modelFor(caller, request.modelId || defaultModelFor(voiceId, defaultModel, ownVoices));
   const mustStay = (now: Caller): void => {
     now.must("speak");
     mustHaveSpeech(now, { voiceIds: [voiceId], modelId, outputFormat });

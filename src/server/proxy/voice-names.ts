@@ -15,6 +15,8 @@ export interface VoiceNamesOptions {
   readonly get: (path: string) => Promise<{ readonly status: number; readonly body: Buffer }>;
   /** Voice ids for names, before any other rule. */
   readonly voices?: Readonly<Record<string, string>>;
+  /** Voices that several upstreams may speak, whose names win over those of the list; default: none. */
+  readonly ownVoices?: ReadonlySet<string>;
 }
 
 /** How long the upstream's voice list is believed. */
@@ -35,9 +37,10 @@ export class VoiceNames {
   /** Rejects with unknown_voice, or what the upstream answered. */
   async idOf(voice: OpenAiSpeechRequest["voice"]): Promise<string> {
     if ("id" in voice) return voice.id;
-    const { voices = {} } = this.#options;
+    const { voices = {}, ownVoices } = this.#options;
     const configured = Object.hasOwn(voices, voice.name) ? voices[voice.name] : undefined;
     if (configured !== undefined) return configured;
+    if (ownVoices?.has(voice.name) === true) return voice.name;
     if (VOICE_ID.test(voice.name) || splitUpstreamVoice(voice.name) !== null) return voice.name;
     const found = voiceOf(voice.name, await this.#voices());
     if (found !== undefined) return found;

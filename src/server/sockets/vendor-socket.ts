@@ -51,6 +51,8 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   readonly firstAudioMs: number;
   /** See SocketTuning; each has a default. */
   readonly tuning?: Partial<SocketTuning>;
+  /** Names of voices that several upstreams may speak; default: none. */
+  readonly ownVoices?: ReadonlySet<string>;
   /** Whom it lets in; the upstream is asked with the gateway's own key. */
   readonly door: Door;
 }
@@ -167,7 +169,7 @@ function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): Vend
   try {
     caller = callerOf(req, address, door);
     if (isFull) return refuse(res, tooManySockets());
-    const asked = askedOf(res, req, kind);
+    const asked = askedOf(res, req, { kind, ownVoices: options.ownVoices });
     if (asked === null) return null;
     const request = { kind, isMulti, source, caller, ...asked };
     if (caller === null) {
@@ -197,7 +199,7 @@ function callerOf(req: HttpRequest, address: string, door: Door): Caller | null 
 function askedOf(
   res: HttpResponse,
   req: HttpRequest,
-  kind: SocketKind,
+  { kind, ownVoices }: { readonly kind: SocketKind; readonly ownVoices: ReadonlySet<string> | undefined },
 ): Pick<VendorRequest, "settings" | "voiceId"> | null {
   const query = new URLSearchParams(req.getQuery() ?? "");
   try {
@@ -205,7 +207,9 @@ function askedOf(
       STREAM_FORMATS.some((format) => format === name),
     );
     const voiceId = kind === "speech" ? pathPart(req) : "";
-    const modelId = query.has("model_id") ? settings.modelId : defaultModelFor(voiceId, settings.modelId);
+    const modelId = query.has("model_id")
+      ? settings.modelId
+      : defaultModelFor(voiceId, settings.modelId, ownVoices);
     return { settings: { ...settings, modelId }, voiceId };
   } catch (thrown) {
     return refuse(res, handshakeRefusal(toGatewayError(thrown)));

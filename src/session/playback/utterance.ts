@@ -136,6 +136,8 @@ export interface UtteranceOptions {
   readonly textDefaults: TextOptions;
   /** The model where the command names none; default: the upstream's own. */
   readonly defaultModel?: string;
+  /** Whose models are not the first upstream's alone. */
+  readonly ownVoices?: ReadonlySet<string> | undefined;
   readonly charged?: ChargedUtterance | undefined;
   /** For whom the upstream is asked. */
   readonly subject?: Subject | undefined;
@@ -170,6 +172,8 @@ export class Utterance {
   readonly #own: ReplayAttempt[] = [];
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
+  /** Stands for it where only that matters: requests that are one utterance's, and hold nothing of it. */
+  readonly identity: object = {};
   #charactersBilled: number | null = null;
   #sourceFormat = "";
   #voiceIds: readonly string[];
@@ -192,7 +196,8 @@ export class Utterance {
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
     const voiceId = template.kind === "dialogue" ? undefined : template.options.voice_id;
-    const modelId = own.model_id ?? defaultModelFor(voiceId, options.defaultModel ?? "");
+    const { defaultModel = "", ownVoices } = options;
+    const modelId = own.model_id ?? defaultModelFor(voiceId, defaultModel, ownVoices);
     this.isExpressive = isDialogue || isExpressiveModel(modelId);
     this.input = input(
       new SpokenText(

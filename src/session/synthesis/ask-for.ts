@@ -32,8 +32,9 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
     outputFormat: utterance.sourceFormat,
     wantsTiming,
     voiceId,
-    modelId: defaultModelFor(voiceId, deps.tuning.model),
+    modelId: defaultModelFor(voiceId, deps.tuning.model, deps.tuning.ownVoices),
     subject: utterance.subject,
+    utterance: utterance.identity,
   };
   const around = {
     before: utterance.spoken.spoken.slice(0, segment.start),
@@ -62,7 +63,10 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
 
 /** Once for all its requests; its voice is known. */
 export function chooseFormat(deps: SessionDeps, utterance: Utterance, needs: readonly Need[]): void {
-  const isFirstUpstreams = utterance.voiceIds.every((id) => splitUpstreamVoice(id) === null);
+  const { ownVoices } = deps.tuning;
+  const isFirstUpstreams = utterance.voiceIds.every(
+    (id) => splitUpstreamVoice(id) === null && ownVoices?.has(id) !== true,
+  );
   const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
   const isLevelled = targetOf(deps, utterance) !== 0;
   utterance.chooseSourceFormat(chooseSourceFormat(needs, { opusBitrateKbps, isLevelled }));

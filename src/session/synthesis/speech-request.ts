@@ -19,6 +19,8 @@ export interface SourceChoice {
   readonly modelId: string;
   /** For whom. */
   readonly subject: Subject | undefined;
+  /** What it is a part of. */
+  readonly utterance: object;
 }
 
 export interface Neighbours {
@@ -36,8 +38,8 @@ export function speechRequest(
   segment: Segment,
   { choice, neighbours }: { readonly choice: SourceChoice; readonly neighbours: Neighbours },
 ): SpeechRequest | DialogueRequest {
-  const { outputFormat, wantsTiming, subject } = choice;
-  const shared = { outputFormat, wantsTiming, subject };
+  const { outputFormat, wantsTiming, subject, utterance } = choice;
+  const shared = { outputFormat, wantsTiming, subject, utterance };
   if (template.kind === "dialogue") {
     const { command } = template;
     return {

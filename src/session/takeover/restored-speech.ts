@@ -81,6 +81,7 @@ export class RestoredSpeech {
       acceptedMs: nowMs,
       textDefaults: deps.tuning.textDefaults,
       defaultModel: deps.tuning.model,
+      ownVoices: deps.tuning.ownVoices,
       subject: saved.subject ?? undefined,
       holder: saved.holder,
       // A phone call may be back before those who want words.

@@ -239,11 +239,14 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.forget();
   }
 
-  /** Audio that is none, or breaks off inside a sample, would fail whoever hears it, again and again. */
+  /**
+   * Audio that is none, or breaks off inside a sample, would fail whoever hears it, again and again; and that of a substitute
+   * would be heard when the voice itself is back.
+   */
   get #isSound(): boolean {
     const isCut =
       parseUpstreamFormat(this.#outputFormat)?.codec === "pcm" && this.#chunks.audioBytes % 2 !== 0;
-    return this.#head !== null && this.#chunks.audioBytes > 0 && !isCut;
+    return this.#head !== null && this.#head.isSubstitute !== true && this.#chunks.audioBytes > 0 && !isCut;
   }
 
   #finish(ending: PhraseEnding, isWhole: boolean): void {

@@ -3,6 +3,7 @@
  * was handed on, whatever fails there is asked of the next region at once: nothing of it was played.
  */
 import type { GatewayError } from "../../errors.ts";
+import type { Attempt } from "../transport/requester.ts";
 import type { SpeechStream } from "../transport/speech-stream.ts";
 import type {
   Synthesis,
@@ -23,19 +24,23 @@ export interface FailoverSpeechOptions {
   readonly failoverMs: number;
   readonly request: SynthesisRequest;
   readonly handlers: SynthesisHandlers;
+  /** Of the last region that is left. */
+  readonly attempt: Attempt;
 }
 
 export class FailoverSpeech implements Synthesis, SynthesisHandlers {
   readonly #failoverMs: number;
   readonly #request: SynthesisRequest;
   readonly #handlers: SynthesisHandlers;
+  readonly #attempt: Attempt;
   readonly #attempts: FailoverAttempts<SpeechStream>;
   #isOver = false;
   /** Not handed on yet. */
   #head: SynthesisHead | null = null;
   #isHandedOn = false;
 
-  constructor({ regions, first, failoverMs, request, handlers }: FailoverSpeechOptions) {
+  constructor({ regions, first, failoverMs, request, handlers, attempt }: FailoverSpeechOptions) {
+    this.#attempt = attempt;
     this.#failoverMs = failoverMs;
     this.#request = request;
     this.#handlers = handlers;
@@ -99,7 +104,9 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
 
   #open(region: Region, hasOther: boolean): SpeechStream {
     this.#head = null;
-    const attempt = hasOther ? { headersMs: this.#failoverMs, firstPieceMs: this.#failoverMs } : {};
+    const attempt = hasOther
+      ? { headersMs: this.#failoverMs, firstPieceMs: this.#failoverMs }
+      : this.#attempt;
     return region.use().open(this.#request, this, attempt);
   }
 

@@ -17,3 +17,11 @@ export interface ServiceConfig {
   /** null: what the service is known to take. */
   readonly maxOpen: number | null;
 }
+
+/** Whether a voice may be asked for. `voices`: ids, or beginnings that end in `*`; empty: any. */
+export function isListedVoice(voiceId: string, voices: readonly string[]): boolean {
+  if (voices.length === 0) return true;
+  return voices.some((entry) =>
+    entry.endsWith("*") ? voiceId.startsWith(entry.slice(0, -1)) : entry === voiceId,
+  );
+}

@@ -4,13 +4,16 @@ import { parseUpstreamFormat, type UpstreamFormat } from "../../audio/formats.ts
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import { Health } from "../failover/health.ts";
+import type { CheckResult } from "../failover/health-check.ts";
 import type { RegionStats } from "../failover/region.ts";
-import { Requester, type UpstreamStats } from "../transport/requester.ts";
+import { WatchedHealth } from "../failover/watched-health.ts";
+import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
+import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./adapter.ts";
 import { chooseFormat } from "./audio-converter.ts";
+import { isListedVoice } from "./service-config.ts";
 import { ServiceDialect } from "./service-dialect.ts";
 import { spokenText } from "./spoken-text.ts";
 
@@ -35,6 +38,10 @@ export interface ServiceUpstreamOptions {
 
 /** Where neither the service nor its settings say one. */
 const MAX_OPEN = 256;
+/** Longest wait for the answer to a check, ms. */
+const CHECK_MS = 3000;
+/** Answered in a row before it is asked again: to go to it and back is heard as another voice each time. */
+const CHECKS_TO_RISE = 2;
 /** Series of one metric. */
 const MAX_LIMITS = 20;
 
@@ -43,32 +50,41 @@ export class ServiceUpstream {
   readonly name: string;
   readonly #options: ServiceUpstreamOptions;
   readonly #requester: Requester;
-  readonly #health: Health;
+  readonly #health: WatchedHealth;
   #requests = 0;
 
   /** Throws invalid_config. */
   constructor(options: ServiceUpstreamOptions) {
-    const { name, adapter, clock, maxOpen } = options;
+    const { name, adapter, clock, log, maxOpen } = options;
     const { startLimit, maxOpen: most = MAX_OPEN } = adapter.capabilities;
     this.name = name;
     this.#options = options;
-    this.#health = new Health(() => clock.nowMs());
+    this.#health = new WatchedHealth({
+      ...{ name, clock, log, checksToRise: CHECKS_TO_RISE },
+      check: () => this.#checkHealth(),
+    });
     this.#requester = new Requester({
       ...options,
       maxConnections: maxOpen ?? most,
       startLimit: maxOpen ?? startLimit,
       isAdditive: true,
-      onOutcome: (fault) => {
-        if (fault === null) this.#health.answered();
-        else this.#health.failed();
-      },
+      onOutcome: (fault) => this.#health.onOutcome(fault),
     });
   }
 
-  /** As Upstream.open. */
-  open(request: SpeechRequest, handlers: SynthesisHandlers): Synthesis {
+  /** See WatchedHealth.watch. */
+  watch(): void {
+    this.#health.watch();
+  }
+
+  get isHealthy(): boolean {
+    return this.#health.isUp;
+  }
+
+  /** As UpstreamClient.open. */
+  open(request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): Synthesis {
     try {
-      return this.#open(request, handlers);
+      return this.#open(request, handlers, attempt);
     } catch (thrown) {
       return failing(toGatewayError(thrown), handlers);
     }
@@ -89,7 +105,7 @@ export class ServiceUpstream {
   }
 
   /** Asks for something small; the status, whatever it is. Rejects where nothing answers. */
-  check(): Promise<number> {
+  check(attempt: Attempt = {}): Promise<number> {
     const { adapter, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       let answered = 0;
@@ -110,6 +126,7 @@ export class ServiceUpstream {
         wanted: { group: null, priority: 0 },
         patienceMs: 0,
         headersMs: timeoutMs,
+        ...attempt,
       });
     });
   }
@@ -119,10 +136,27 @@ export class ServiceUpstream {
   }
 
   close(): Promise<void> {
+    this.#health.close();
     return this.#requester.close();
   }
 
-  #open(request: SpeechRequest, handlers: SynthesisHandlers): Synthesis {
+  /** Any answer below 500 is one: whether it takes the key, its requests say. */
+  async #checkHealth(): Promise<CheckResult> {
+    try {
+      // Judged by whoever watches: an answer to a check says less than one to a request.
+      const status = await this.check({
+        headersMs: CHECK_MS,
+        timeoutMs: CHECK_MS,
+        onOutcome: () => undefined,
+      });
+      return status < 500 ? null : "upstream_failed";
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      return isUpstreamFault(error) ? error.code : undefined;
+    }
+  }
+
+  #open(request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt): Synthesis {
     const { adapter } = this.#options;
     const { capabilities } = adapter;
     this.#check(request);
@@ -146,7 +180,7 @@ export class ServiceUpstream {
       });
       const stream = new SpeechStream(dialect, handlers);
       try {
-        stream.attach(this.#begin(asked, request, stream));
+        stream.attach(this.#begin(asked, { request, stream, attempt }));
       } catch (thrown) {
         encoder.close();
         throw thrown;
@@ -164,10 +198,7 @@ export class ServiceUpstream {
   #check({ voiceId, text, enableLogging }: SpeechRequest): void {
     const { name, adapter, voices } = this.#options;
     const { isLocal, maxChars = Number.POSITIVE_INFINITY } = adapter.capabilities;
-    const isListed = voices.some((entry) =>
-      entry.endsWith("*") ? voiceId.startsWith(entry.slice(0, -1)) : entry === voiceId,
-    );
-    if (voiceId === "" || (voices.length > 0 && !isListed)) {
+    if (voiceId === "" || !isListedVoice(voiceId, voices)) {
       const expected =
         voices.length === 0 ? `${name}:VOICE` : `one of the voices that upstreams lists for it`;
       throw new GatewayError(
@@ -188,7 +219,14 @@ export class ServiceUpstream {
     }
   }
 
-  #begin(asked: ServiceRequest, { priority = 0, subject }: SpeechRequest, stream: SpeechStream) {
+  #begin(
+    asked: ServiceRequest,
+    {
+      request: { priority = 0, subject },
+      stream,
+      attempt,
+    }: { readonly request: SpeechRequest; readonly stream: SpeechStream; readonly attempt: Attempt },
+  ) {
     const { name, adapter, patienceMs, timeoutMs } = this.#options;
     const firstMs = Math.max(timeoutMs, adapter.capabilities.firstAudioMs ?? 0);
     this.#requests += 1;
@@ -204,6 +242,7 @@ export class ServiceUpstream {
       patienceMs,
       headersMs: firstMs,
       firstPieceMs: firstMs,
+      ...attempt,
     });
   }
 }

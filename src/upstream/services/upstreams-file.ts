@@ -1,9 +1,13 @@
-/** The file of `upstreams`: other speech services beside the first upstream, as one JSON list. */
+/**
+ * The file of `upstreams`: other speech services beside the first upstream, as one JSON list; or an object with this list as
+ * `upstreams` and voices of one's own as `voices`.
+ */
 import { GatewayError } from "../../errors.ts";
-import { isUpstreamName } from "../../protocol/upstream-voice.ts";
+import { isOwnVoiceName, isUpstreamName, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import { checkedKey, parseBaseUrl } from "../vendors/base-url.ts";
+import type { VoiceConfig } from "../voices/voice-config.ts";
 import { isObject, type JsonObject, parseOrUndefined } from "./json-values.ts";
-import type { ServiceConfig } from "./service-config.ts";
+import { isListedVoice, type ServiceConfig } from "./service-config.ts";
 import { SERVICES, type Service } from "./services.ts";
 
 /** Where keys are. */
@@ -12,6 +16,11 @@ export interface Secrets {
   env(name: string): string | undefined;
   /** A file's text. Throws what is wrong. */
   file(path: string): string;
+}
+
+export interface UpstreamsFile {
+  readonly services: readonly ServiceConfig[];
+  readonly voices: readonly VoiceConfig[];
 }
 
 const FIELDS = [
@@ -30,15 +39,73 @@ type Field = (typeof FIELDS)[number];
 /** Each has connections and series of its own. */
 const MAX_UPSTREAMS = 32;
 const MAX_VOICES = 1000;
+/** Voices of one's own, and upstreams of one: each pair has series of its own. */
+const MAX_OWN_VOICES = 100;
+const MAX_PLACES = 8;
 const MAX_OPEN = 65_535;
 /** Variables so named are kept from child processes. */
 const SECRET_NAME = /_(?:KEY|TOKEN|SECRET)$/i;
 const RATES = { min: 8000, max: 48_000 };
 
 /** Throws invalid_config, which names the entry, its field, and what is expected; never a key. */
-export function readUpstreamsFile(text: string, secrets: Secrets): ServiceConfig[] {
-  const list = parseOrUndefined(text);
-  if (!Array.isArray(list)) throw invalid("it is not JSON, expected a list of upstreams: [{ ... }]");
+export function readUpstreamsFile(text: string, secrets: Secrets): UpstreamsFile {
+  const value = parseOrUndefined(text);
+  const { upstreams: list, voices = {}, ...others } = isObject(value) ? value : { upstreams: value };
+  if (!Array.isArray(list)) {
+    throw invalid(
+      'it has no list of upstreams, expected JSON: [{ ... }], or { "upstreams": [{ ... }], "voices": { ... } }',
+    );
+  }
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw invalid(`it has a field ${JSON.stringify(unknown)}, expected upstreams, voices`);
+  const services = readServices(list, secrets);
+  return { services, voices: readVoices(voices, services) };
+}
+
+function readVoices(value: unknown, services: readonly ServiceConfig[]): VoiceConfig[] {
+  if (!isObject(value)) throw invalid('voices: expected an object: { "anna": ["cartesia:ID", "ID"] }');
+  const entries = Object.entries(value);
+  if (entries.length > MAX_OWN_VOICES) {
+    throw invalid(`voices: ${entries.length} entries, expected at most ${MAX_OWN_VOICES}`);
+  }
+  return entries.map(([name, places]) => {
+    const label = `voice ${JSON.stringify(name.slice(0, 64))}`;
+    if (!isOwnVoiceName(name)) {
+      throw invalid(`${label}: expected letters, digits, dots, hyphens and underscores, at most 64`);
+    }
+    const isList = Array.isArray(places) && places.length > 0 && places.length <= MAX_PLACES;
+    if (!isList) throw invalid(`${label}: expected a list of 1 to ${MAX_PLACES} voices of upstreams`);
+    return {
+      name,
+      upstreamVoices: places.map((place: unknown, index) => {
+        if (places.indexOf(place) < index)
+          throw invalid(`${label}: a voice is listed twice, expected each once`);
+        return checkedPlace(place, label, services);
+      }),
+    };
+  });
+}
+
+/** A voice of an upstream that there is, and that may be asked for. */
+function checkedPlace(place: unknown, label: string, services: readonly ServiceConfig[]): string {
+  const names = services.map(({ name }) => `${name}:`).join(", ");
+  const expected = `expected voices that begin with ${names}, or an id of the first upstream's without a colon`;
+  if (typeof place !== "string" || place === "") throw invalid(`${label}: ${expected}`);
+  const voice = splitUpstreamVoice(place);
+  if (voice === null) {
+    if (place.includes(":")) throw invalid(`${label}: ${expected}`);
+    return place;
+  }
+  const service = services.find(({ name }) => name === voice.name);
+  if (service === undefined) throw invalid(`${label}: no upstream is called ${voice.name}, ${expected}`);
+  if (voice.id === "" || !isListedVoice(voice.id, service.voices)) {
+    throw invalid(`${label}: expected one of the voices that upstreams lists for ${voice.name}`);
+  }
+  return place;
+}
+
+function readServices(list: readonly unknown[], secrets: Secrets): ServiceConfig[] {
   if (list.length > MAX_UPSTREAMS) throw invalid(`${list.length} entries, expected at most ${MAX_UPSTREAMS}`);
   const configs = list.map((entry: unknown, index) => readEntry(entry, index + 1, secrets));
   const names = configs.map(({ name }) => name);

@@ -271,11 +271,13 @@ const upstreamsFile: Target = {
     "voices",
     "max-open",
     "sample-rate",
+    "upstreams",
     ...SERVICE_NAMES,
   ],
   seeds: [
     '[{"name":"cartesia","key-env":"CARTESIA_API_KEY","model":"sonic-3","voices":["a*"],"max-open":3}]',
     '[{"name":"local","service":"openai","url":"http://127.0.0.1:8880","sample-rate":24000}]',
+    '{"upstreams":[{"name":"piper","url":"http://127.0.0.1:5000"}],"voices":{"anna":["piper:a","b"]}}',
   ],
   run: (input) => {
     readUpstreamsFile(textOf(input), { env: () => "secret-key-value", file: () => "secret-key-value" });

@@ -63,6 +63,7 @@ function setUp() {
       config,
       upstream: { baseUrl: "http://127.0.0.1:1", key: "", passesFaults: false },
       services: [],
+      voices: [],
     }),
     serveBus: () => ({ close: () => ended.push("bus") }),
     onEnd: () => ended.push("process"),

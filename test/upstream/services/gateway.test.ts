@@ -17,7 +17,7 @@ async function rig(options: TimedOptions = {}, settings: Parameters<typeof gatew
   const first = await startFakeUpstream();
   const vendor = await startFakeUpstream(cartesia(options));
   const file = [{ name: "cartesia", url: vendor.url, "key-env": "CARTESIA_API_KEY" }];
-  const services = readUpstreamsFile(JSON.stringify(file), { env: () => CARTESIA_KEY, file: () => "" });
+  const { services } = readUpstreamsFile(JSON.stringify(file), { env: () => CARTESIA_KEY, file: () => "" });
   const gateway = await gatewayAt(first.url, settings, { services });
   const client = await TestClient.connect(gateway, "/live/s?format=pcm_24000&pace=burst");
   await client.next("hello");

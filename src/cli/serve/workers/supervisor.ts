@@ -13,6 +13,7 @@ import { listenUrl } from "../../../kit/listen-url.ts";
 import type { Logger } from "../../../kit/log.ts";
 import { certificateFiles, readCertificate } from "../../../server/tls/certificate.ts";
 import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
+import type { VoiceConfig } from "../../../upstream/voices/voice-config.ts";
 import { VERSION } from "../../../version.ts";
 import type { Io } from "../../io.ts";
 import { createFileLog } from "../../log.ts";
@@ -50,13 +51,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Started> {
   const tlsFiles = certificateFiles(config);
   const certificate = tlsFiles === null ? null : readCertificate(tlsFiles);
   const nodeName = config.cluster === "" ? null : nodeNameOf(config);
-  const services = readServices(config, env);
+  const { services, voices } = readServices(config, env);
   await checkPorts(config);
   // The kernel shares none that it has picked itself.
   const port = config.port === 0 ? await findFreePort(config.host) : config.port;
   const hub = await WorkerHub.open({ clock, log });
   const upstream = await openUpstream({ config, log, clock, env });
-  const supervisor = new Supervisor(options, { port, nodeName, upstream, services, hub });
+  const supervisor = new Supervisor(options, { port, nodeName, upstream, services, voices, hub });
   try {
     await supervisor.start();
     return {
@@ -82,6 +83,7 @@ interface Shared {
   readonly nodeName: string | null;
   readonly upstream: OpenUpstream;
   readonly services: readonly ServiceConfig[];
+  readonly voices: readonly VoiceConfig[];
   readonly hub: WorkerHub;
 }
 
@@ -159,7 +161,7 @@ class Supervisor {
 
   #startOf(worker: number): WorkerStart {
     const { config, count } = this.#options;
-    const { port, upstream, services } = this.#shared;
+    const { port, upstream, services, voices } = this.#shared;
     const { baseUrl, key, service } = upstream;
     return {
       type: "start",
@@ -168,6 +170,7 @@ class Supervisor {
       config: shareOf(config, { worker, count, port }),
       upstream: { baseUrl, key, passesFaults: service !== undefined },
       services: sharesOf(services, count),
+      voices,
     };
   }
 

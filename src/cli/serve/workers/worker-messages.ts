@@ -3,6 +3,7 @@ import type { Config } from "../../../config.ts";
 import type { ErrorCode } from "../../../errors.ts";
 import type { GatewayState } from "../../../gateway.ts";
 import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
+import type { VoiceConfig } from "../../../upstream/voices/voice-config.ts";
 import type { BaseUrl } from "../upstream.ts";
 
 /** How a worker starts its gateway. */
@@ -18,6 +19,8 @@ export interface WorkerStart {
   readonly upstream: { readonly baseUrl: BaseUrl; readonly key: string; readonly passesFaults: boolean };
   /** Other speech services: this worker's own share. */
   readonly services: readonly ServiceConfig[];
+  /** Voices of one's own. */
+  readonly voices: readonly VoiceConfig[];
 }
 
 export type ToWorker =

@@ -42,7 +42,7 @@ async function startGatewayOf(
   start: WorkerStart,
   { io, log }: { readonly io: Io; readonly log: Logger },
 ): Promise<Gateway> {
-  const { config, upstream, services } = start;
+  const { config, upstream, services, voices } = start;
   const { startGateway } = await import("../../../gateway.ts");
   return startGateway({
     config,
@@ -50,6 +50,7 @@ async function startGatewayOf(
     upstreamKey: upstream.key,
     passesFaults: upstream.passesFaults,
     services,
+    voices,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
     cluster: await placeOf(start, { io, log }),

@@ -220,6 +220,7 @@ describe("what the upstream gets of the text around a segment", () => {
       "kind",
       "outputFormat",
       "subject",
+      "utterance",
       "wantsTiming",
     ]);
   });
