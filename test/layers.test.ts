@@ -109,7 +109,7 @@ const LIBRARIES: Record<string, readonly string[]> = {
   zod: ["access", "cluster", "protocol", "service"],
   pino: ["cli"],
   "prom-client": ["metrics"],
-  ws: ["cli"],
+  ws: ["cli", "upstream"],
 };
 
 interface Import {
@@ -153,6 +153,7 @@ const READS_JSON: Record<string, string> = {
   "cluster/takeover/replica-format.ts": "other nodes",
   "cluster/usage-exchange.ts": "other nodes",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
+  "protocol/wyoming.ts": "Wyoming servers and clients",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",
   "session/text-defaults.ts": "the file of replacements",

@@ -6,12 +6,15 @@
 import type { Sampled } from "../../audio/containers/wav-stripper.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { ResponseHeaders } from "../headers.ts";
+import type { SocketLine } from "../transport/socket-line.ts";
 import type { BodyReader } from "../transport/speech-stream.ts";
 import type { SpeechRequest } from "../types.ts";
 import type { SpokenWord } from "./word-aligner.ts";
 
 export interface ServiceAdapter {
   readonly capabilities: Capabilities;
+  /** How it is spoken with where that is not HTTP. Its answers say where they end (`isComplete`). */
+  readonly line?: SocketLine;
   /** Sent with every request, its key among them: names and values in a row. */
   readonly headers: readonly string[];
   /** A small GET that costs nothing, for `voicewire doctor`. */
@@ -82,8 +85,8 @@ export interface ServiceRequest {
   readonly path: string;
   /** Beside those of the adapter. */
   readonly headers?: readonly string[];
-  /** JSON. */
-  readonly body: string;
+  /** JSON; a list: the messages that are sent on a socket. */
+  readonly body: string | readonly string[];
   /** Settings that the service has, but not with these values. */
   readonly ignored?: readonly Setting[];
   /** What its samples are where no header says it; null: a WAV header has to. */

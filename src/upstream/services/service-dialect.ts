@@ -87,6 +87,9 @@ export class ServiceDialect implements Dialect {
     });
     return {
       push: (piece) => reader.push(piece),
+      get isComplete() {
+        return reader.isComplete === true;
+      },
       end: () => {
         reader.end();
         const rest = this.#converter.finish();

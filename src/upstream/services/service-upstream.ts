@@ -65,6 +65,7 @@ export class ServiceUpstream {
     });
     this.#requester = new Requester({
       ...options,
+      line: adapter.line,
       maxConnections: maxOpen ?? most,
       startLimit: maxOpen ?? startLimit,
       isAdditive: true,
@@ -229,13 +230,14 @@ export class ServiceUpstream {
   ) {
     const { name, adapter, patienceMs, timeoutMs } = this.#options;
     const firstMs = Math.max(timeoutMs, adapter.capabilities.firstAudioMs ?? 0);
+    const contentType = adapter.line === undefined ? ["content-type", "application/json"] : [];
     this.#requests += 1;
     this.#health.use();
     return this.#requester.begin({
-      method: "POST",
+      method: adapter.line === undefined ? "POST" : "GET",
       path: asked.path,
       body: asked.body,
-      headers: [...adapter.headers, ...(asked.headers ?? []), "content-type", "application/json"],
+      headers: [...adapter.headers, ...(asked.headers ?? []), ...contentType],
       receiver: stream,
       // Accounts are limited, and not their models.
       wanted: { group: name, priority, subject },

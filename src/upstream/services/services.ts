@@ -1,4 +1,5 @@
 /** The services that there are adapters for. */
+import type { Scheme } from "../vendors/base-url.ts";
 import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";
 import { createDeepgram } from "./deepgram/deepgram.ts";
@@ -10,11 +11,14 @@ import { createPiper } from "./piper/piper.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
+import { createWyoming } from "./wyoming/wyoming.ts";
 
 export interface Service {
   /** Where it is, unless it is said; null: it has to be said. */
   readonly url: string | null;
   readonly key: "needed" | "optional" | "none";
+  /** What its address begins with; default http. */
+  readonly scheme?: Scheme;
   create(settings: ServiceSettings): ServiceAdapter;
 }
 
@@ -28,6 +32,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   openai: { url: null, key: "optional", create: createOpenAi },
   deepgram: { url: "https://api.deepgram.com", key: "needed", create: createDeepgram },
   piper: { url: null, key: "none", create: createPiper },
+  wyoming: { url: null, key: "none", scheme: "wyoming", create: createWyoming },
 };
 
 export type AskingOptions = Pick<

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from "../../errors.ts";
 import { isOwnVoiceName, isUpstreamName, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
-import { checkedKey, parseBaseUrl } from "../vendors/base-url.ts";
+import { checkedKey, parseBaseUrl, SCHEMES, type Scheme } from "../vendors/base-url.ts";
 import type { VoiceConfig } from "../voices/voice-config.ts";
 import { isObject, type JsonObject, parseOrUndefined } from "./json-values.ts";
 import { isListedVoice, type ServiceConfig } from "./service-config.ts";
@@ -124,12 +124,14 @@ function readEntry(value: unknown, number: number, secrets: Secrets): ServiceCon
   const service = Object.hasOwn(SERVICES, serviceName) ? SERVICES[serviceName] : undefined;
   if (service === undefined) return entry.wrong("service", `one of ${Object.keys(SERVICES).join(", ")}`);
   const url =
-    entry.text("url") ?? service.url ?? entry.wrong("url", "where the service is: http(s)://host[:port]");
+    entry.text("url") ??
+    service.url ??
+    entry.wrong("url", `where the service is: ${SCHEMES[service.scheme ?? "http"].expected}`);
   const sampleRate = entry.integer("sample-rate", RATES);
   return {
     name,
     service: serviceName,
-    baseUrl: checkedUrl(url, entry),
+    baseUrl: checkedUrl(url, entry, service.scheme),
     key: keyOf(entry, service, secrets),
     model: entry.text("model") ?? "",
     sampleRate,
@@ -138,8 +140,8 @@ function readEntry(value: unknown, number: number, secrets: Secrets): ServiceCon
   };
 }
 
-function checkedUrl(url: string, entry: Entry): string {
-  parseBaseUrl(url, `upstreams, ${entry.label}, url`);
+function checkedUrl(url: string, entry: Entry, scheme?: Scheme): string {
+  parseBaseUrl(url, `upstreams, ${entry.label}, url`, scheme);
   // Clients differ in whether the base holds the version; our paths bring their own.
   return url.replace(/\/+$/, "").replace(/\/v1$/, "");
 }

@@ -8,8 +8,9 @@
  * another ends, since the ending client is free only a turn later.
  */
 import type { TLSSocket } from "node:tls";
-import { buildConnector, Client } from "undici";
+import { buildConnector, Client, type Dispatcher } from "undici";
 import { READ_BYTES } from "../types.ts";
+import type { Connection, ConnectionSource } from "./connection.ts";
 import { SocketReader } from "./socket-reader.ts";
 
 export interface ConnectionsOptions {
@@ -19,10 +20,8 @@ export interface ConnectionsOptions {
 }
 
 /** One, connected or not. */
-export interface Connection {
+interface HttpConnection extends Connection {
   readonly client: Client;
-  /** How its socket is read. */
-  readonly reader: SocketReader;
 }
 
 /**
@@ -36,11 +35,11 @@ const KEEP_ALIVE_MARGIN_MS = 1000;
 /** First TCP keep-alive probe: a stream can be silent for long while it is paused. */
 const TCP_PROBE_MS = 15_000;
 
-export class Connections {
+export class Connections implements ConnectionSource {
   readonly #options: ConnectionsOptions;
-  readonly #all = new Set<Connection>();
+  readonly #all = new Set<HttpConnection>();
   /** The last one was used last. */
-  readonly #idle: Connection[] = [];
+  readonly #idle: HttpConnection[] = [];
   /** All read into the same memory. */
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
   /** Of the latest handshake; resumed by the next one. */
@@ -58,14 +57,14 @@ export class Connections {
   }
 
   /** An idle connection, a connected one if there is any, else a new one. To be given back by `release`. */
-  take(): Connection {
+  take(): HttpConnection {
     const connected = this.#idle.findLastIndex(({ client }) => client.stats.connected);
     // None is connected: -1, which takes the one that was used last.
     const [connection] = this.#idle.splice(connected, 1);
     return connection ?? this.#open();
   }
 
-  release(connection: Connection): void {
+  release(connection: HttpConnection): void {
     connection.reader.release();
     this.#idle.push(connection);
   }
@@ -75,7 +74,7 @@ export class Connections {
     await Promise.all([...this.#all].map(({ client }) => client.destroy()));
   }
 
-  #open(): Connection {
+  #open(): HttpConnection {
     const reader = new SocketReader(this.#readBuffer);
     const client = new Client(this.#options.origin, {
       connect: this.#connectorOf(reader),
@@ -88,7 +87,11 @@ export class Connections {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    const connection = { client, reader };
+    const connection: HttpConnection = {
+      client,
+      reader,
+      dispatch: (request, handler) => client.dispatch(request as Dispatcher.DispatchOptions, handler),
+    };
     this.#all.add(connection);
     return connection;
   }

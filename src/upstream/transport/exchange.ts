@@ -15,7 +15,7 @@ import type { ResponseHeaders } from "../headers.ts";
 import { informPermit, turnedAwayDelayMs } from "../vendors/concurrency-answers.ts";
 import type { FaultLog } from "../vendors/fault-log.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
-import type { Connection, Connections } from "./connections.ts";
+import type { Connection, ConnectionRequest, ConnectionSource } from "./connection.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { transportError } from "./transport-error.ts";
 
@@ -34,12 +34,14 @@ export interface ExchangeReceiver {
   }): boolean;
   head(status: number, headers: ResponseHeaders): void;
   data(piece: Buffer): void;
+  /** On a socket: the answer has come to its end, as its last message has said. */
+  readonly isComplete?: boolean;
   end(): void;
   error(error: GatewayError): void;
 }
 
 export interface ExchangeOptions {
-  readonly request: Dispatcher.DispatchOptions;
+  readonly request: ConnectionRequest;
   readonly receiver: ExchangeReceiver;
   readonly governor: Governor;
   readonly wanted: Wanted;
@@ -48,7 +50,7 @@ export interface ExchangeOptions {
    * where the body can be sent again.
    */
   readonly patienceMs: number;
-  readonly connections: Connections;
+  readonly connections: ConnectionSource;
   readonly clock: Clock;
   /** Longest silence between two pieces of the body while not paused, ms. */
   readonly timeoutMs: number;
@@ -349,7 +351,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#phase = "asking";
     this.#silence.goOn();
     this.#connection = this.#options.connections.take();
-    this.#connection.client.dispatch(this.#options.request, this);
+    this.#connection.dispatch(this.#options.request, this);
   }
 
   #goOn(): void {
@@ -383,11 +385,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #handData(piece: Buffer): void {
+    const { receiver } = this.#options;
     try {
-      this.#options.receiver.data(piece);
+      receiver.data(piece);
     } catch (thrown) {
       this.fail(toGatewayError(thrown));
     }
+    if (receiver.isComplete === true && !this.isOver) this.#end();
   }
 
   #silenceLimitMs(): number | null {

@@ -2,7 +2,6 @@
  * Requests to one base URL: its connections, its governor, and the exchanges that are open. Every kind of upstream asks
  * through one of these, whatever it says on the wire.
  */
-import type { Readable } from "node:stream";
 import { type ErrorCode, GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Logger, logWith } from "../../kit/log.ts";
@@ -10,13 +9,18 @@ import { Governor, type GroupLimit, type Wanted } from "../governor.ts";
 import { parseBaseUrl } from "../vendors/base-url.ts";
 import { FaultLog } from "../vendors/fault-log.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
+import type { ConnectionRequest, ConnectionSource } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { Exchange, type ExchangeReceiver } from "./exchange.ts";
 import type { ForwardMethod } from "./forward.ts";
+import { SocketConnections } from "./socket-connections.ts";
+import type { SocketLine } from "./socket-line.ts";
 import { transportError } from "./transport-error.ts";
 
 export interface RequesterOptions {
   readonly baseUrl: string;
+  /** What is spoken there in the place of HTTP. */
+  readonly line?: SocketLine | undefined;
   readonly maxConnections: number;
   readonly maxQueued: number;
   /** As GovernorOptions. */
@@ -59,7 +63,7 @@ export interface WantedExchange extends Attempt {
   readonly method: ForwardMethod;
   /** From the slash after the prefix on. */
   readonly path: string;
-  readonly body: string | Readable | null;
+  readonly body: ConnectionRequest["body"];
   /** Names and values in a row. */
   readonly headers: readonly string[];
   readonly receiver: ExchangeReceiver;
@@ -76,7 +80,8 @@ export class Requester {
   readonly #onRead: () => void;
   readonly #onOutcome: (fault: ErrorCode | null) => void;
   readonly #governor: Governor;
-  readonly #connections: Connections;
+  readonly #connections: ConnectionSource;
+  readonly #isHttp: boolean;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #prefix: string;
@@ -88,8 +93,11 @@ export class Requester {
 
   /** Throws invalid_config. */
   constructor(options: RequesterOptions) {
-    const url = parseBaseUrl(options.baseUrl);
-    this.faults = new FaultLog(logWith(options.log, { upstream: url.origin }), options.clock);
+    const { line } = options;
+    // Of a socket it was checked where it is set.
+    const url = line === undefined ? parseBaseUrl(options.baseUrl) : new URL(options.baseUrl);
+    const origin = `${url.protocol}//${url.host}`;
+    this.faults = new FaultLog(logWith(options.log, { upstream: origin }), options.clock);
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
@@ -98,10 +106,12 @@ export class Requester {
     const { maxConnections: max, maxQueued: maxWaiting, startLimit, isAdditive = false } = options;
     const start = startLimit === undefined ? {} : { startLimit };
     this.#governor = new Governor({ max, maxWaiting, isAdditive, ...start });
-    this.#connections = new Connections({
-      origin: url.origin,
-      connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),
-    });
+    const connectTimeoutMs = Math.min(options.timeoutMs, MAX_CONNECT_MS);
+    this.#isHttp = line === undefined;
+    this.#connections =
+      line === undefined
+        ? new Connections({ origin, connectTimeoutMs })
+        : new SocketConnections({ url: new URL(origin), line, connectTimeoutMs });
   }
 
   /** Throws upstream_busy, draining. Calls nothing before it returns. */
@@ -154,7 +164,8 @@ export class Requester {
   }
 
   warm(): Promise<void> {
-    if (this.#isClosed || this.#connections.connected > 0) return Promise.resolve();
+    // A socket is for one request.
+    if (!this.#isHttp || this.#isClosed || this.#connections.connected > 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const connect = (): void => {
         const connection = this.#connections.take();
@@ -173,8 +184,8 @@ export class Requester {
         const onRequestStart = () => {
           throw CONNECTED;
         };
-        connection.client.dispatch(
-          { method: "GET", path: "/" },
+        connection.dispatch(
+          { method: "GET", path: "/", headers: [], body: null },
           { onRequestStart, onResponseError: (_controller, thrown) => done(thrown) },
         );
       };

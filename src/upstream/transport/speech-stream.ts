@@ -38,6 +38,8 @@ export interface Refused {
 export interface BodyReader {
   /** The piece is the reader's own. */
   push(piece: Buffer): void;
+  /** On a socket: the answer has come to its end. */
+  readonly isComplete?: boolean;
   /** The body ended cleanly. */
   end(): void;
 }
@@ -114,6 +116,10 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
 
   isFinal(refused: Refused): boolean {
     return this.#dialect.isFinal?.(refused) === true;
+  }
+
+  get isComplete(): boolean {
+    return this.#reading.kind === "body" && this.#reading.reader.isComplete === true;
   }
 
   head(status: number, headers: ResponseHeaders): void {

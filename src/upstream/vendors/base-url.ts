@@ -1,13 +1,23 @@
 /** The settings that make up an upstream's address, checked before anything is asked of it. */
 import { GatewayError } from "../../errors.ts";
 
-/** Throws invalid_config where it is no plain http(s) URL; a path is kept as a prefix. `setting`: what says it. */
-export function parseBaseUrl(baseUrl: string, setting = "upstream-url"): URL {
+/** What an address begins with, and how it is written out. */
+export const SCHEMES = {
+  http: { protocols: ["http:", "https:"], expected: "http(s)://host[:port][/prefix]" },
+  ws: { protocols: ["ws:", "wss:"], expected: "ws(s)://host[:port][/prefix]" },
+  wyoming: { protocols: ["wyoming:"], expected: "wyoming://host[:port]" },
+} as const satisfies Record<string, { readonly protocols: readonly string[]; readonly expected: string }>;
+
+export type Scheme = keyof typeof SCHEMES;
+
+/** Throws invalid_config where it is no plain URL of the scheme; a path is kept as a prefix. `setting`: what says it. */
+export function parseBaseUrl(baseUrl: string, setting = "upstream-url", scheme: Scheme = "http"): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
-  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  const { protocols, expected }: (typeof SCHEMES)[Scheme] = SCHEMES[scheme];
   if (
     url !== null &&
-    isHttp &&
+    url.host !== "" &&
+    protocols.some((protocol) => protocol === url.protocol) &&
     url.username === "" &&
     url.password === "" &&
     url.search === "" &&
@@ -17,15 +27,16 @@ export function parseBaseUrl(baseUrl: string, setting = "upstream-url"): URL {
   }
   throw new GatewayError(
     "invalid_config",
-    `Setting ${setting} can't be used: ${describeUrl(url)}, expected http(s)://host[:port][/prefix]`,
+    `Setting ${setting} can't be used: ${describeUrl(url, protocols)}, expected ${expected}`,
     { field: fieldOf(setting) },
   );
 }
 
 /** What is wrong with it, without repeating it: it may hold a password. */
-function describeUrl(url: URL | null): string {
+function describeUrl(url: URL | null, protocols: readonly string[]): string {
   if (url === null) return "it is not a URL";
-  if (url.protocol !== "http:" && url.protocol !== "https:") return `its scheme is ${url.protocol}`;
+  if (!protocols.includes(url.protocol)) return `its scheme is ${url.protocol}`;
+  if (url.host === "") return "it names no host";
   return url.username === "" && url.password === ""
     ? "it has a query or fragment"
     : "it has a user name or password";

@@ -8,13 +8,14 @@ import { maxVoices, parseSocketSettings } from "../../../src/protocol/elevenlabs
 import { changedOption, parseSpeechMessage } from "../../../src/protocol/elevenlabs/speech-messages.ts";
 import { errorBody } from "../../../src/protocol/events.ts";
 import { openAiError, parseOpenAiSpeech, parseVoiceList, voiceOf } from "../../../src/protocol/openai.ts";
+import { WyomingReader, wyomingFrame } from "../../../src/protocol/wyoming.ts";
 import { parseEventsRequest, parseFileRequest } from "../../../src/server/captions/captions-request.ts";
 import { parseAudioRequest } from "../../../src/server/players/audio-request.ts";
 import { groupOf, isForm, isWholeJson } from "../../../src/server/proxy/proxy-body.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
 import { parseLastEventId, parseResume } from "../../../src/session/connections/resume-token.ts";
 import { parseSettings, reconfigure } from "../../../src/session/settings.ts";
-import { linesOf, type Target, textOf, tolerate } from "../target.ts";
+import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
 
 const DEFAULTS = { leadMs: 400, maxLeadMs: 30_000 };
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
@@ -232,6 +233,37 @@ const describeFault: Target = {
   },
 };
 
+/** What its frames are does not depend on how they were cut. */
+const wyomingFrames: Target = {
+  words: [
+    ..."type data data_length payload_length version text voice name rate width channels".split(" "),
+    ..."describe info synthesize synthesize-start synthesize-chunk synthesize-stop audio-chunk error".split(
+      " ",
+    ),
+    '{"type":"describe"}\n',
+  ],
+  seeds: [
+    '{"type":"describe"}\n{"type":"synthesize","data":{"text":"Hello"}}\n',
+    wyomingFrame("synthesize", { text: "Hello there.", voice: { name: "a", speaker: "b" } }),
+    wyomingFrame("audio-chunk", { rate: 22_050, width: 2, channels: 1 }, Buffer.from("abcd")),
+    '{"type":"a","data":{"x":1},"data_length":7,"payload_length":2}\n{"x":2}ab',
+  ],
+  run: (input) => requireSame("cut", framesOf(whole(input)), framesOf(cut(input))),
+};
+
+function framesOf(pieces: Iterable<Buffer>): string {
+  const frames: unknown[] = [];
+  const reader = new WyomingReader({
+    limits: { header: 512, data: 256, payload: 128 },
+    broken: (what) => new GatewayError("upstream_protocol", what),
+    onFrame: ({ type, data, payload }) => frames.push([type, data, payload.toString("hex")]),
+  });
+  const outcome = outcomeOf(() => {
+    for (const piece of pieces) reader.push(Buffer.from(piece));
+  });
+  return JSON.stringify([frames, outcome]);
+}
+
 export const PROTOCOL_TARGETS: Readonly<Record<string, Target>> = {
   "native-commands": parseNative,
   "vendor-speech-messages": parseVendorSpeech,
@@ -241,4 +273,5 @@ export const PROTOCOL_TARGETS: Readonly<Record<string, Target>> = {
   "openai-speech": readOpenAi,
   "settings-queries": readQueries,
   "proxied-requests": readProxied,
+  "wyoming-frames": wyomingFrames,
 };

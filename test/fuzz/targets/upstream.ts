@@ -24,6 +24,7 @@ const SERVICE_WORDS = [
   ..."result audioContent timestampInfo wordAlignment wordStartTimeSeconds wordEndTimeSeconds".split(" "),
   ..."audio timestamp time begin text speech.chunk speech.done speech.error speech_marks value".split(" "),
   ..."start_time end_time word timestamps speech.audio.delta speech.audio.done".split(" "),
+  ..."audio-start audio-chunk audio-stop rate width channels data_length payload_length".split(" "),
   ..."quick brown twenty five data: event: RIFF WAVE null".split(" "),
 ];
 const SERVICE_SEEDS = [
@@ -32,6 +33,7 @@ const SERVICE_SEEDS = [
   '{"type":"audio","audio":"AAAA"}\n{"type":"timestamp","timestamp":{"type":"word","text":"The","time":{"begin":0,"end":200}}}\n',
   'event: speech.chunk\ndata: {"audio":"AAAA","speech_marks":[{"type":"word","start":0,"end":3,"start_time":0,"end_time":200,"value":"The"}]}\n\nevent: speech.done\ndata: {"audio_duration_ms":1}\n\n',
   '{"audio":"AAAA","audio_format":"pcm","timestamps":[{"word":"The","start_time":0,"end_time":0.2}]}\n',
+  '{"type":"audio-start","data":{"rate":22050,"width":2,"channels":1}}\n{"type":"audio-chunk","data":{"rate":22050,"width":2,"channels":1},"payload_length":4}\nabcd{"type":"audio-stop"}\n',
   'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\ndata: {"type":"speech.audio.done"}\n\n',
 ];
 
