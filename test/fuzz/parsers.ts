@@ -163,5 +163,6 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
     "takes a page's token as JSON of two fields, and any error of it as a refusal",
   "upstream/cache/phrase-cache-chunks.ts": "reads what the gateway wrote",
   "upstream/services/deepgram/deepgram.ts": "writes a query",
+  "upstream/services/rime/rime.ts": "writes a query",
   "upstream/transport/request.ts": "writes",
 };

@@ -8,6 +8,7 @@ import { createInworld } from "./inworld/inworld.ts";
 import { createKokoro } from "./kokoro/kokoro.ts";
 import { createOpenAi } from "./openai/openai.ts";
 import { createPiper } from "./piper/piper.ts";
+import { createRime } from "./rime/rime.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
@@ -32,6 +33,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   openai: { url: null, key: "optional", create: createOpenAi },
   deepgram: { url: "https://api.deepgram.com", key: "needed", create: createDeepgram },
   piper: { url: null, key: "none", create: createPiper },
+  rime: { url: "wss://users-ws.rime.ai", key: "needed", scheme: "ws", create: createRime },
   wyoming: { url: null, key: "none", scheme: "wyoming", create: createWyoming },
 };
 

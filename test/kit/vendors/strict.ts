@@ -5,10 +5,10 @@ export type Json = Readonly<Record<string, unknown>>;
 
 /** What is wrong with a request; undefined: nothing. */
 export class Strict {
-  readonly #request: FakeRequest;
+  readonly #request: Pick<FakeRequest, "headers">;
   fault: string | undefined;
 
-  constructor(request: FakeRequest) {
+  constructor(request: Pick<FakeRequest, "headers">) {
     this.#request = request;
   }
 

@@ -3,13 +3,16 @@ import { expect, it } from "vitest";
 import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
 import type { FakeScript } from "../../helpers/fake-answer.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { type SocketScript, startFakeSocket } from "../../kit/vendors/fake-socket.ts";
 import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
 import type { TimedFault, TimedOptions } from "../../kit/vendors/timed-steps.ts";
 import { asked, charactersOf, configOf, serviceAt, speech, TEXT, wordTimes } from "./rig.ts";
 
 export interface TimedService {
   readonly service: string;
-  readonly script: (options: TimedOptions) => FakeScript;
+  /** Over HTTP, or on a WebSocket. */
+  readonly script?: (options?: TimedOptions) => FakeScript;
+  readonly socket?: (options?: TimedOptions) => SocketScript;
   readonly key: string;
   readonly voice: string;
   /** Hz: what PCM is native. */
@@ -18,17 +21,40 @@ export interface TimedService {
   readonly codes?: Partial<Record<TimedFault, string>>;
 }
 
-export function timedService({ service, script, key, voice, nativeRate, codes = {} }: TimedService) {
+/** The scripted service, and what it was asked first. */
+async function startVendor({ script, socket }: TimedService, options: TimedOptions) {
+  if (socket !== undefined) {
+    const vendor = await startFakeSocket(socket(options));
+    const first = () => vendor.requests[0];
+    return Object.assign(vendor, {
+      first: () => {
+        const request = first();
+        return (
+          request && { ...request, text: request.messages.join("\n"), json: jsonOf(request.messages[0]) }
+        );
+      },
+    });
+  }
+  const vendor = await startFakeUpstream(script?.(options));
+  return Object.assign(vendor, { first: () => vendor.requests[0] });
+}
+
+function jsonOf(message: string | undefined): unknown {
+  return message?.startsWith("{") === true ? JSON.parse(message) : undefined;
+}
+
+export function timedService(timed: TimedService) {
+  const { service, key, voice, nativeRate, codes = {} } = timed;
   return async function said(
     options: TimedOptions = {},
     more: Parameters<typeof speech>[1] = {},
     settings: Partial<ServiceConfig> & { timeoutMs?: number } = {},
   ) {
     const { timeoutMs, ...config } = settings;
-    await using vendor = await startFakeUpstream(script(options));
+    await using vendor = await startVendor(timed, options);
     await using upstream = serviceAt(configOf(service, vendor.url, { key, ...config }), timeoutMs);
     const recorder = await asked(upstream, speech(voice, { outputFormat: `pcm_${nativeRate}`, ...more }));
-    return { recorder, request: vendor.requests[0], codes };
+    return { recorder, request: vendor.first(), codes };
   };
 }
 
