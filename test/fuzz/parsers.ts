@@ -106,6 +106,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "upstream-services": [
     "upstream/services/audio-converter.ts",
     "upstream/services/audio-type.ts",
+    "upstream/services/character-words.ts",
     "upstream/services/json-values.ts",
     "upstream/services/service-dialect.ts",
   ],
@@ -164,5 +165,6 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "upstream/cache/phrase-cache-chunks.ts": "reads what the gateway wrote",
   "upstream/services/deepgram/deepgram.ts": "writes a query",
   "upstream/services/rime/rime.ts": "writes a query",
+  "upstream/services/xai/xai.ts": "writes a query",
   "upstream/transport/request.ts": "writes",
 };

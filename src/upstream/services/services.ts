@@ -11,8 +11,10 @@ import { createPiper } from "./piper/piper.ts";
 import { createRime } from "./rime/rime.ts";
 import type { ServiceConfig } from "./service-config.ts";
 import { ServiceUpstream, type ServiceUpstreamOptions } from "./service-upstream.ts";
+import { createSoniox } from "./soniox/soniox.ts";
 import { createSpeechify } from "./speechify/speechify.ts";
 import { createWyoming } from "./wyoming/wyoming.ts";
+import { createXai } from "./xai/xai.ts";
 
 export interface Service {
   /** Where it is, unless it is said; null: it has to be said. */
@@ -34,6 +36,8 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   deepgram: { url: "https://api.deepgram.com", key: "needed", create: createDeepgram },
   piper: { url: null, key: "none", create: createPiper },
   rime: { url: "wss://users-ws.rime.ai", key: "needed", scheme: "ws", create: createRime },
+  xai: { url: "wss://api.x.ai", key: "needed", scheme: "ws", create: createXai },
+  soniox: { url: "wss://tts-rt.soniox.com", key: "needed", scheme: "ws", create: createSoniox },
   wyoming: { url: null, key: "none", scheme: "wyoming", create: createWyoming },
 };
 

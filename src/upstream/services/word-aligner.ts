@@ -35,7 +35,7 @@ const LOST_SECONDS = 0.3;
 /** Words that wait to be found; more than a text can have are dropped. */
 const MAX_WAITING = 256;
 /** Scripts that put no space between words. */
-const UNSPACED =
+export const UNSPACED =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u;
 const LETTER = /[\p{L}\p{N}\p{Mc}]/u;
 

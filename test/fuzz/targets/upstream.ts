@@ -24,6 +24,7 @@ const SERVICE_WORDS = [
   ..."result audioContent timestampInfo wordAlignment wordStartTimeSeconds wordEndTimeSeconds".split(" "),
   ..."audio timestamp time begin text speech.chunk speech.done speech.error speech_marks value".split(" "),
   ..."start_time end_time word timestamps speech.audio.delta speech.audio.done".split(" "),
+  ..."audio.delta delta audio.done audio_timestamps graph_chars graph_times timestamps terminated".split(" "),
   ..."audio-start audio-chunk audio-stop rate width channels data_length payload_length".split(" "),
   ..."quick brown twenty five data: event: RIFF WAVE null".split(" "),
 ];
@@ -35,6 +36,8 @@ const SERVICE_SEEDS = [
   '{"audio":"AAAA","audio_format":"pcm","timestamps":[{"word":"The","start_time":0,"end_time":0.2}]}\n',
   '{"type":"audio-start","data":{"rate":22050,"width":2,"channels":1}}\n{"type":"audio-chunk","data":{"rate":22050,"width":2,"channels":1},"payload_length":4}\nabcd{"type":"audio-stop"}\n',
   '{"type":"chunk","data":"AAAA"}\x1e{"type":"timestamps","word_timestamps":{"words":["The"],"start":[0],"end":[0.2]}}\x1e{"type":"done"}',
+  '{"type":"audio.delta","delta":"AAAA","audio_timestamps":{"graph_chars":["T","h","e"," "],"graph_times":[[0,0.1],[0.1,0.2],[0.2,0.3],[0.3,0.3]]}}\x1e{"type":"audio.done"}',
+  '{"audio":"AAAA","timestamps":{"characters":["T","h","e"," "],"character_start_times_seconds":[0,0.1],"character_end_times_seconds":[0.1,0.2]}}\x1e{"terminated":true}',
   'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\ndata: {"type":"speech.audio.done"}\n\n',
 ];
 
