@@ -106,6 +106,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "upstream-services": [
     "upstream/services/audio-converter.ts",
     "upstream/services/audio-type.ts",
+    "upstream/services/azure/azure-frames.ts",
     "upstream/services/character-words.ts",
     "upstream/services/json-values.ts",
     "upstream/services/service-dialect.ts",

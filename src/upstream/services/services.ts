@@ -1,6 +1,7 @@
 /** The services that there are adapters for. */
 import type { Scheme } from "../vendors/base-url.ts";
 import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
+import { createAzure } from "./azure/azure.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";
 import { createDeepgram } from "./deepgram/deepgram.ts";
 import { createHume } from "./hume/hume.ts";
@@ -38,6 +39,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
   rime: { url: "wss://users-ws.rime.ai", key: "needed", scheme: "ws", create: createRime },
   xai: { url: "wss://api.x.ai", key: "needed", scheme: "ws", create: createXai },
   soniox: { url: "wss://tts-rt.soniox.com", key: "needed", scheme: "ws", create: createSoniox },
+  azure: { url: null, key: "needed", scheme: "ws", create: createAzure },
   wyoming: { url: null, key: "none", scheme: "wyoming", create: createWyoming },
 };
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
-import { GatewayError } from "../../errors.ts";
+import { type ErrorCode, GatewayError } from "../../errors.ts";
 import {
   type LineEvents,
   type LineRequest,
@@ -30,6 +30,14 @@ const STATUS_OF_CODE: ReadonlyMap<number, number> = new Map([
   [1011, 500],
   [1012, 503],
   [1013, 503],
+]);
+
+/** What a status means that comes where no refusal can any more. */
+const CODES: ReadonlyMap<number, ErrorCode> = new Map([
+  [400, "upstream_invalid"],
+  [401, "upstream_unauthorized"],
+  [403, "upstream_forbidden"],
+  [429, "upstream_rate_limited"],
 ]);
 
 export const WEBSOCKET_LINE: SocketLine = {
@@ -147,7 +155,7 @@ class WebSocketConnection implements OpenLine {
       return;
     }
     const what = `The upstream closed its WebSocket in the middle of its answer (code ${code})`;
-    this.#events.failed(new GatewayError("upstream_failed", what));
+    this.#events.failed(new GatewayError(CODES.get(statusOf(code)) ?? "upstream_failed", what));
   }
 
   /** Once. */

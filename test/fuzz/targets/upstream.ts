@@ -25,6 +25,9 @@ const SERVICE_WORDS = [
   ..."audio timestamp time begin text speech.chunk speech.done speech.error speech_marks value".split(" "),
   ..."start_time end_time word timestamps speech.audio.delta speech.audio.done".split(" "),
   ..."audio.delta delta audio.done audio_timestamps graph_chars graph_times timestamps terminated".split(" "),
+  ..."Path: turn.start audio.metadata turn.end Metadata Type WordBoundary Data Offset Duration Text".split(
+    " ",
+  ),
   ..."audio-start audio-chunk audio-stop rate width channels data_length payload_length".split(" "),
   ..."quick brown twenty five data: event: RIFF WAVE null".split(" "),
 ];
@@ -38,6 +41,7 @@ const SERVICE_SEEDS = [
   '{"type":"chunk","data":"AAAA"}\x1e{"type":"timestamps","word_timestamps":{"words":["The"],"start":[0],"end":[0.2]}}\x1e{"type":"done"}',
   '{"type":"audio.delta","delta":"AAAA","audio_timestamps":{"graph_chars":["T","h","e"," "],"graph_times":[[0,0.1],[0.1,0.2],[0.2,0.3],[0.3,0.3]]}}\x1e{"type":"audio.done"}',
   '{"audio":"AAAA","timestamps":{"characters":["T","h","e"," "],"character_start_times_seconds":[0,0.1],"character_end_times_seconds":[0.1,0.2]}}\x1e{"terminated":true}',
+  '\0\x0cPath:audio\r\nabcd\x1ePath:audio.metadata\r\n\r\n{"Metadata":[{"Type":"WordBoundary","Data":{"Offset":1000000,"Duration":2000000,"text":{"Text":"The"}}}]}\x1ePath:turn.end\r\n\r\n{}',
   'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\ndata: {"type":"speech.audio.done"}\n\n',
 ];
 
