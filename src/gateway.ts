@@ -26,11 +26,13 @@ import { RtpPorts, readPortRange } from "./server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "./server/listen.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
+import { VoiceNames } from "./server/proxy/voice-names.ts";
 import { farCalls } from "./server/relayed/far-calls.ts";
 import { startServer } from "./server/server.ts";
 import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
+import { startWyoming, type WyomingServer } from "./server/wyoming/wyoming-server.ts";
 import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
 import { languageVoicesOf } from "./session/language-voices.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
@@ -148,6 +150,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
   const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
+  const wyomingAllow = readNetworks(config.wyomingAllow, "wyoming-allow");
   const carrierRules = readCarrierRules(config);
   const door = createDoor({
     ...config,
@@ -389,6 +392,25 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     });
     begun.add(() => audioSocket?.close());
   }
+  let wyoming: WyomingServer | null = null;
+  if (config.wyomingPort > 0) {
+    wyoming = await startWyoming({
+      upstream: phrases ?? upstream,
+      clock,
+      counters,
+      firstAudioMs: config.firstAudioMs,
+      door,
+      log,
+      voices: new VoiceNames({ clock, get: (path) => upstream.get(path) }),
+      defaultVoice: voice,
+      defaultModel: config.model,
+      allow: wyomingAllow,
+      version: VERSION,
+      host,
+      port: config.wyomingPort,
+    });
+    begun.add(() => wyoming?.close());
+  }
   // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
   Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
     const { code, message } = toGatewayError(thrown);
@@ -413,6 +435,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
     server.stopListening();
     audioSocket?.stopListening();
+    wyoming?.stopListening();
     if (cluster === null) await sessions.drain(config.drainMs);
     else {
       await handOverAll({

@@ -357,6 +357,21 @@ export const SERVER = [
       "Longest age of a connection; each is closed with 1001 in the last tenth of it, to connect again; 0 = no limit",
   },
   {
+    key: "wyomingPort",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 65_535,
+    about: "TCP port for Wyoming clients such as Home Assistant (docs/upstreams.md), usually 10200; 0 = none",
+  },
+  {
+    key: "wyomingAllow",
+    kind: "string",
+    default: "",
+    about:
+      "Networks that Wyoming clients may come from, e.g. 192.168.1.0/24; empty: this machine, and nobody where keys-file is set",
+  },
+  {
     key: "logLevel",
     kind: "choice",
     default: "info",

@@ -29,7 +29,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "vendor-socket-faults": ["protocol/elevenlabs/socket-faults.ts"],
   "vendor-socket-query": ["protocol/elevenlabs/socket-settings.ts"],
   "vendor-speech-messages": ["protocol/elevenlabs/speech-messages.ts", "protocol/elevenlabs/message-json.ts"],
-  "wyoming-frames": ["protocol/wyoming.ts"],
+  "wyoming-frames": ["protocol/wyoming.ts", "server/wyoming/wyoming-text.ts"],
   // Carriers.
   audiosocket: ["protocol/carrier/audiosocket.ts"],
   "audiosocket-requests": ["protocol/carrier/audiosocket-request.ts"],

@@ -51,6 +51,11 @@ export class VoiceNames {
     );
   }
 
+  /** The upstream's voices. Rejects with what it answered. */
+  list(): Promise<readonly ListedVoice[]> {
+    return this.#voices();
+  }
+
   #voices(): Promise<ListedVoice[]> {
     const nowMs = this.#options.clock.nowMs();
     if (this.#list === null || nowMs - this.#listedMs > VOICES_MS) {

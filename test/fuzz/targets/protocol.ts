@@ -13,6 +13,11 @@ import { parseEventsRequest, parseFileRequest } from "../../../src/server/captio
 import { parseAudioRequest } from "../../../src/server/players/audio-request.ts";
 import { groupOf, isForm, isWholeJson } from "../../../src/server/proxy/proxy-body.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
+import {
+  sentencesEnd,
+  voiceNameOf,
+  textOf as wyomingText,
+} from "../../../src/server/wyoming/wyoming-text.ts";
 import { parseLastEventId, parseResume } from "../../../src/session/connections/resume-token.ts";
 import { parseSettings, reconfigure } from "../../../src/session/settings.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
@@ -256,7 +261,12 @@ function framesOf(pieces: Iterable<Buffer>): string {
   const reader = new WyomingReader({
     limits: { header: 512, data: 256, payload: 128 },
     broken: (what) => new GatewayError("upstream_protocol", what),
-    onFrame: ({ type, data, payload }) => frames.push([type, data, payload.toString("hex")]),
+    onFrame: ({ type, data, payload }) => {
+      frames.push([type, data, payload.toString("hex"), voiceNameOf(data)]);
+      const text = tolerate(() => wyomingText(data));
+      if (text !== undefined && sentencesEnd(text) > text.length)
+        throw new Error("a sentence ends behind the text");
+    },
   });
   const outcome = outcomeOf(() => {
     for (const piece of pieces) reader.push(Buffer.from(piece));

@@ -42,6 +42,8 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     port: place.port,
     opsPort: "off",
     audiosocketPort: audioSocketPortOf(config, place),
+    // Nobody could tell which worker has which port.
+    wyomingPort: place.worker === 1 ? config.wyomingPort : 0,
     rtpPorts: portsOf(config, place),
     maxSessions: share(config.maxSessions),
     maxCalls: share(config.maxCalls),
