@@ -15,6 +15,8 @@ import {
 
 /** As long as a line over HTTP may be. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Of the text of a refused handshake. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
 /** How long the other side may take to close, ms. */
 const CLOSE_TIMEOUT_MS = 1000;
 const CLOSED_WELL = 1000;
@@ -68,20 +70,27 @@ class WebSocketConnection implements OpenLine {
   }
 
   hold(): void {
-    this.#socket.pause();
+    if (this.#isOpen) this.#socket.pause();
   }
   release(): void {
-    this.#socket.resume();
+    if (this.#isOpen) this.#socket.resume();
   }
   end(): void {
     this.#isOver = true;
-    // Paused, it would not see the other side close.
-    this.#socket.resume();
-    this.#socket.close(CLOSED_WELL);
+    if (this.#isOpen) {
+      // Paused, it would not see the other side close.
+      this.#socket.resume();
+      this.#socket.close(CLOSED_WELL);
+    } else if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
   }
   destroy(): void {
     this.#isOver = true;
     this.#socket.terminate();
+  }
+
+  /** The library throws where it has no connection to pause. */
+  get #isOpen(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
   }
 
   #listen(): void {
@@ -134,13 +143,18 @@ class WebSocketConnection implements OpenLine {
       destroy();
       return;
     }
+    // Before any of its text, which is not read on from the moment that it is too long.
+    this.#answer(status);
+    let length = 0;
     response.on("data", (bytes: Buffer) => {
-      if (this.#isOver) destroy();
-      else this.#events.message(bytes);
+      length += bytes.length;
+      if (!this.#isOver) this.#events.message(bytes);
+      if (length <= MAX_REFUSAL_BYTES && !this.#isOver) return;
+      this.#close(() => this.#events.ended());
+      destroy();
     });
     response.on("end", () => this.#close(() => this.#events.ended()));
     response.on("error", (error) => this.#close(() => this.#events.failed(error)));
-    this.#answer(status);
   }
 
   #closed(code: number): void {

@@ -35,6 +35,8 @@ export async function startFakeSocket(script: SocketScript): Promise<FakeSocket>
   const sockets = new WebSocketServer({ noServer: true });
   const server = createServer((_incoming, response) => response.writeHead(404).end());
   server.on("upgrade", (incoming: IncomingMessage, stream: Duplex, head: Buffer) => {
+    // Who cuts it off is what a test is about.
+    stream.on("error", () => stream.destroy());
     const { pathname, searchParams } = new URL(incoming.url ?? "", "http://localhost");
     const messages: string[] = [];
     const request = { path: pathname, query: searchParams, headers: incoming.headers, messages };

@@ -69,6 +69,15 @@ export function behavesAsSocket({ service, socket, key, voice, nativeRate }: Tim
     expect(count).toBe(2);
   });
 
+  it("the text of a refused handshake is read up to a bound", async () => {
+    const body = [`{"message":"${"x".repeat(1024 * 1024)}"}`];
+    await using vendor = await startFakeSocket(() => ({ status: 503, body }));
+    await using upstream = serviceAt(configOf(service, vendor.url, { key }));
+    const recorder = await asked(upstream, request);
+    expect(recorder.failure).toMatchObject({ code: "upstream_failed" });
+    expect(upstream.stats()).toMatchObject({ open: 0, connected: 0 });
+  });
+
   it("says whether it is there", async () => {
     await using vendor = await startFakeSocket(socket?.() ?? (() => null));
     await using upstream = serviceAt(configOf(service, vendor.url, { key }));
