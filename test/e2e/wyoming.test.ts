@@ -42,6 +42,12 @@ class Client implements AsyncDisposable {
   write(bytes: string): void {
     this.#socket.write(bytes);
   }
+  stopReading(): void {
+    this.#socket.pause();
+  }
+  readOn(): void {
+    this.#socket.resume();
+  }
   get types(): string[] {
     return this.frames.map(({ event }) => event.type);
   }
@@ -166,6 +172,27 @@ describe("the gateway as a Wyoming server", () => {
     for (let count = 0; count < 40; count += 1) client.send("synthesize", { text: "One more text to say." });
     await until("the end", () => client.isClosed);
     expect(client.data("error")).toMatchObject({ code: "queue_full" });
+  });
+
+  it("pieces without the end of a sentence are said up to a word", async () => {
+    await using client = new Client(port);
+    client.send("synthesize-start", { voice: { name: VOICE } });
+    client.send("synthesize-chunk", { text: "word ".repeat(401) });
+    await client.until("audio-stop");
+    expect(client.audio.length).toBe(5 * 401 * PCM_BYTES_PER_CHAR);
+  });
+
+  it("a client that asks and does not read is cut off", async () => {
+    await using client = new Client(port);
+    client.stopReading();
+    const pings = frameOf("ping", { text: "x".repeat(60_000) })
+      .toString("utf8")
+      .repeat(400);
+    client.write(pings);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    client.readOn();
+    await until("the end", () => client.isClosed);
+    expect(client.types.length).toBeLessThan(400);
   });
 
   it("a client that goes ends its request upstream", async () => {

@@ -48,7 +48,9 @@ const LOOPBACK = networksOf("127.0.0.0/8", "::1/128");
 const MAX_CONNECTIONS = 256;
 /** Texts of one client that wait for those before them. */
 const MAX_WAITING = 32;
-/** A client that says nothing for so long, with nothing to hear, is gone. */
+/** What a client that does not read may be behind with when it asks for more. */
+const MAX_BEHIND_BYTES = 256 * 1024;
+/** A client that says nothing for so long, with nothing to hear, or takes nothing of what it hears, is gone. */
 const IDLE_MS = 300_000;
 const LIMITS = { header: 64 * 1024, data: 64 * 1024, payload: 64 * 1024 };
 /** Of voices that speak many; the one that it is in is not known. */
@@ -133,13 +135,21 @@ class WyomingClient {
         this.#fail(thrown);
       }
     });
-    socket.on("drain", () => this.#speech?.pump());
+    socket.on("drain", () => {
+      this.#rest();
+      this.#speech?.pump();
+    });
     socket.on("close", () => this.#close());
     this.#rest();
   }
 
   #meet({ type, data }: WyomingFrame): void {
     if (this.#isClosed) return;
+    if (this.#socket.writableLength > MAX_BEHIND_BYTES)
+      throw new GatewayError(
+        "slow_consumer",
+        "You do not read what you were sent: read on before you ask for more",
+      );
     switch (type) {
       case "describe":
         this.#add({ kind: "info" });
@@ -188,7 +198,6 @@ class WyomingClient {
 
   async #work(): Promise<void> {
     this.#isBusy = true;
-    this.#idle?.cancel();
     try {
       for (let job = this.#jobs.shift(); job !== undefined && !this.#isClosed; job = this.#jobs.shift()) {
         if (job.kind === "info") this.#write("info", await this.#info());
@@ -270,7 +279,12 @@ class WyomingClient {
   #rest(): void {
     const { clock } = this.#options;
     this.#idle?.cancel();
-    if (!this.#isClosed) this.#idle = clock.at(clock.nowMs() + IDLE_MS, () => this.#socket.destroy());
+    if (!this.#isClosed) this.#idle = clock.at(clock.nowMs() + IDLE_MS, () => this.#onIdle());
+  }
+
+  #onIdle(): void {
+    if (this.#isBusy && !this.#socket.writableNeedDrain) this.#rest();
+    else this.#socket.destroy();
   }
 
   #close(): void {

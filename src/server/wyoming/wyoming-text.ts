@@ -4,6 +4,8 @@ import type { WyomingData } from "../../protocol/wyoming.ts";
 
 /** UTF-16 code units of one text, whole or in pieces. */
 const MAX_TEXT_CHARS = 32_768;
+/** So much text without the end of a sentence is said up to its last word. */
+const MAX_SENTENCE_CHARS = 2000;
 /** Behind the end of a sentence. */
 const SENTENCE_END = /[.!?…]["'”’)\]]*\s|[。！？]|\n/g;
 
@@ -22,9 +24,10 @@ export function voiceNameOf({ voice }: WyomingData): string | null {
   return typeof voice.name === "string" && voice.name !== "" ? voice.name.slice(0, 200) : null;
 }
 
-/** Where the last whole sentence of a text ends; 0: none does. */
+/** Where the last whole sentence of a text ends, of a long one the last word; 0: none does. */
 export function sentencesEnd(text: string): number {
   let end = 0;
   for (const match of text.matchAll(SENTENCE_END)) end = match.index + match[0].length;
-  return end;
+  if (end > 0 || text.length < MAX_SENTENCE_CHARS) return end;
+  return text.lastIndexOf(" ") + 1 || text.length;
 }
