@@ -101,16 +101,24 @@ export class UpstreamRouter implements UpstreamClient {
   }
 
   regions(): readonly RegionStats[] {
-    const isOut = (name: string | null) => this.#voiceUpstreams.get(name)?.isOut === true;
-    const services = [...this.#services.values()].map((service) => {
-      const { isHealthy, ...stats } = service.region();
-      const failovers = this.#voiceUpstreams.get(service.name)?.failovers ?? 0;
-      return { ...stats, failovers, isHealthy: isHealthy && !isOut(service.name) };
-    });
-    const first = this.#first.regions().map(({ isHealthy, ...stats }) => ({
-      ...stats,
-      isHealthy: isHealthy && !isOut(null),
-    }));
+    const withVoices = (
+      stats: RegionStats,
+      { name, isCounted }: { name: string | null; isCounted: boolean },
+    ) => {
+      const { isOut = false, failovers = 0 } = this.#voiceUpstreams.get(name) ?? {};
+      return {
+        ...stats,
+        isHealthy: stats.isHealthy && !isOut,
+        failovers: stats.failovers + (isCounted ? failovers : 0),
+      };
+    };
+    // Requests of voices that left the first upstream had been at all of its regions, the preferred one stands for them.
+    const first = this.#first
+      .regions()
+      .map((stats, index) => withVoices(stats, { name: null, isCounted: index === 0 }));
+    const services = [...this.#services.values()].map((service) =>
+      withVoices(service.region(), { name: service.name, isCounted: true }),
+    );
     return [...first, ...services];
   }
 

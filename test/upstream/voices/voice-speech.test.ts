@@ -208,6 +208,15 @@ describe("a voice of one's own", () => {
     expect(rig.first.requests[0]?.json).toMatchObject({ model_id: "eleven_flash_v2_5" });
   });
 
+  it("goes on from the first upstream as from any other, and is counted there", async () => {
+    const voice = { name: "anna", upstreamVoices: ["tone-a", ANNA.upstreamVoices[0] ?? ""] };
+    await using rig = await rigOf({}, { voice });
+    rig.first.use(refusing(402, "payment_required"));
+    for (let times = 0; times < 2; times += 1) expect((await rig.ask()).audio.equals(WHOLE)).toBe(true);
+    expect([posts(rig.first), posts(rig.cartesia)]).toEqual([1, 2]);
+    expect(rig.router.regions()[0]).toMatchObject({ isHealthy: false, failovers: 1 });
+  });
+
   it("a refusal of the text around is the session's, which asks for less", async () => {
     const voice = { name: "anna", upstreamVoices: ["tone-a", ANNA.upstreamVoices[0] ?? ""] };
     await using rig = await rigOf({}, { voice });
