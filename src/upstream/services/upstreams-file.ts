@@ -50,6 +50,7 @@ const RATES = { min: 8000, max: 48_000 };
 /** Throws invalid_config, which names the entry, its field, and what is expected; never a key. */
 export function readUpstreamsFile(text: string, secrets: Secrets): UpstreamsFile {
   const value = parseOrUndefined(text);
+  if (value === undefined) throw invalid("it is not JSON");
   const { upstreams: list, voices = {}, ...others } = isObject(value) ? value : { upstreams: value };
   if (!Array.isArray(list)) {
     throw invalid(

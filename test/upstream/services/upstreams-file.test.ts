@@ -26,7 +26,7 @@ describe("the file of upstreams", () => {
       { name: "local", service: "openai", url: "http://127.0.0.1:8880/v1/", "sample-rate": 24_000 },
     ];
     const usual = { model: "", sampleRate: null, voices: [], maxOpen: null };
-    expect(readUpstreamsFile(JSON.stringify(file), SECRETS)).toEqual([
+    expect(readUpstreamsFile(JSON.stringify(file), SECRETS).services).toEqual([
       {
         ...usual,
         name: "cartesia",
@@ -57,7 +57,7 @@ describe("the file of upstreams", () => {
 
   const own = { name: "local", service: "openai", url: "http://127.0.0.1:1" };
   it.each<readonly [string, unknown, string]>([
-    ["no list", { upstreams: [] }, "a list of upstreams"],
+    ["no list", { voices: {} }, "no list of upstreams"],
     ["an entry that is no object", ["cartesia"], "entry 1"],
     ["a field that is not known", [{ ...own, keyEnv: "X" }], '"keyEnv"'],
     ["no name", [{ service: "openai" }], "name: expected"],
