@@ -18,6 +18,7 @@ export const OWN: ReadonlySet<ErrorCode> = new Set([
   "carrier_unauthorized",
   "carrier_signature",
   "queue_full",
+  "sounds_full",
   "session_limit",
   "listener_limit",
   "memory_limit",
