@@ -23,7 +23,7 @@ const FULL_SCALE = 32_768;
 export interface LevellerOptions {
   readonly sampleRate: number;
   readonly targetLufs: number;
-  /** Of the voice, as far as it was heard before; null: never. */
+  /** What was measured of the voice before; null: it was never heard. */
   readonly known: Loudness | null;
 }
 
@@ -47,7 +47,7 @@ export class Leveller {
     this.aheadSamples = Limiter.aheadSamples(sampleRate);
   }
 
-  /** Of what was measured since the last call; null: no speech. The gain follows from it no more. */
+  /** The loudness since the last call; null: no speech. The gain does not follow it any more. */
   takeMeasured(): Loudness | null {
     const { loudness } = this.#meter;
     this.#meter = new LoudnessMeter(this.#options.sampleRate);

@@ -40,7 +40,7 @@ export class LoudnessMeter {
     }
   }
 
-  /** Of the last minute; null: nothing was heard. */
+  /** What the last minute measures; null: nothing was heard. */
   get loudness(): Loudness | null {
     const absolute = energyOf(ABSOLUTE_GATE_LUFS);
     const heard = this.#blocks.filter((energy) => energy > absolute);

@@ -11,7 +11,7 @@ import { type CheckResult, resultWith, type Worry } from "./check-result.ts";
 
 /** Each node says twice a second that it is there: more than two of its heartbeats. */
 const LISTEN_MS = 1200;
-/** Of the nodes, so many are named. */
+/** More nodes are counted and not named. */
 const MAX_NAMED = 10;
 
 /** Rejects as the bus does: its words name no credentials. */

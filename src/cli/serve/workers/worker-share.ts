@@ -57,7 +57,7 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
   };
 }
 
-/** Of the requests that may be open at other services, as far as that is set. */
+/** Each worker may have its share of `max-open` requests open at a service. */
 export function sharesOf(services: readonly ServiceConfig[], count: number): ServiceConfig[] {
   return services.map((service) => ({
     ...service,
