@@ -159,7 +159,7 @@ runBench(async (bench) => {
       nats,
       settings: { drainMs: 8000, graceMs: 10_000 },
     });
-    for (let number = 0; number < NODES; number += 1) await cluster.start(number);
+    await cluster.startAll();
     const on = { cluster, run: { number: 0 }, sessions };
     await measure(bench, on, {
       name: "killed",

@@ -46,7 +46,7 @@ runBench(async (bench) => {
       nats,
       settings: { drainMs: DRAIN_MS, drainDelayMs: DRAIN_DELAY_MS, graceMs: 10_000, maxCalls: 4096 },
     });
-    for (let number = 0; number < NODES; number += 1) await cluster.start(number);
+    await cluster.startAll();
     await cluster.settle();
     report(bench, await deployUnderCalls(cluster, calls));
   } finally {

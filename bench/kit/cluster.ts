@@ -106,6 +106,10 @@ export class Cluster implements AsyncDisposable {
     this.nodes[number] = { fixture, wire };
   }
 
+  async startAll(): Promise<void> {
+    for (let number = 0; number < NODES; number += 1) await this.start(number);
+  }
+
   node(number: number): Node {
     const node = this.nodes[number];
     if (node === null || node === undefined) throw new Error(`Node ${number} is down`);

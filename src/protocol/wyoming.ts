@@ -23,7 +23,7 @@ export interface WyomingReaderOptions {
   readonly broken: (what: string) => GatewayError;
 }
 
-/** Of one frame, bytes. */
+/** What a frame may hold, bytes. */
 export interface WyomingLimits {
   readonly header: number;
   readonly data: number;

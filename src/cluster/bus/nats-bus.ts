@@ -117,7 +117,7 @@ export class NatsBus implements Bus {
     return this.#link.state;
   }
 
-  /** Of the server that it was connected to last. */
+  /** The version of the server that it was connected to last. */
   get serverVersion(): string {
     return this.#serverVersion;
   }

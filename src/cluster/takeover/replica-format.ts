@@ -17,7 +17,7 @@ export interface ReplicaMessage {
   readonly sent: readonly (readonly [number, number])[];
 }
 
-/** Of one session in one message, when it is given away. Others join as if they were new. */
+/** A session is given away with no more connections. The others join as if they were new. */
 export const MAX_GIVEN_CONNECTIONS = 8000;
 
 export interface SessionUpdate {

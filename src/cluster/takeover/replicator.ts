@@ -63,7 +63,7 @@ interface Told {
 
 /** A message is closed when it is so long: many more sessions than change in one turn. */
 const MESSAGE_CHARS = 256 * 1024;
-/** Of one session in one message. */
+/** One message has no more connections of a session. */
 const MESSAGE_CONNECTIONS = 1000;
 /** What a connection takes in a message, generously. */
 const CONNECTION_CHARS = 150;

@@ -1,6 +1,7 @@
 /**
  * Speech that is passed on for a key or token that names voices, models or formats, sets options, or has its characters counted.
- * What is checked is what goes upstream: a body of JSON is written anew from what was read, since readers differ in what they make of the same bytes.
+ * The gateway writes a body of JSON itself, from the fields that it has checked: two readers may understand the same bytes
+ * differently.
  */
 import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
