@@ -117,12 +117,12 @@ interface RefusedSocket {
   readonly refusal: GatewayError;
 }
 
-/** What is known of a socket by what the library keeps for it. */
-interface SocketPlace {
-  /** It has closed. Idempotent. */
-  leave: () => void;
-  /** The gateway has ended it, and its client comes back. */
-  isTooOld: boolean;
+/** One connection of its caller's is over. Idempotent. */
+type Leave = () => void;
+
+interface OpenSocket {
+  /** It has closed. `isTooOld`: the gateway has ended it for its age, and its client comes back. */
+  closed(): { readonly isTooOld: boolean };
 }
 
 interface ShapedRoute extends Omit<MountedRoute, "method"> {
@@ -137,10 +137,8 @@ export class CheckedRoutes implements Routes {
   readonly #app: AppRoutes;
   readonly #options: CheckedRoutesOptions;
   readonly #mounted: MountedRoute[] = [];
-  /** Ends a connection that counts: of the upgrade that is being answered; the library opens its socket before that returns. */
-  #leave: (() => void) | null = null;
   /** By what the library keeps for a socket. */
-  readonly #open = new WeakMap<object, SocketPlace>();
+  readonly #open = new WeakMap<object, OpenSocket>();
 
   constructor(app: AppRoutes, options: CheckedRoutesOptions) {
     this.#app = app;
@@ -177,13 +175,16 @@ export class CheckedRoutes implements Routes {
   ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>, shape?: RefusalShape): void {
     this.#mounted.push({ method: "ws", pattern, access });
     const { upgrade, open, message, drain, close, ...limits } = behavior;
+    // From an upgrade to its socket, which the library opens before `upgrade` returns.
+    let leaveUpgraded: Leave | null = null;
     this.#app.ws<T | RefusedSocket>(pattern, {
       ...limits,
       upgrade: (res, asked, context) => {
         if (!this.#isSound(res, asked, pattern)) return;
         this.#whenClaimed(res, asked, access, (req, unclaimed) => {
           try {
-            const caller = this.#admit(res, req, { pattern, access, isSocket: true, unclaimed });
+            const { caller, leave } = this.#admit(res, req, { pattern, access, isSocket: true, unclaimed });
+            leaveUpgraded = leave;
             upgrade(res, req, context, caller);
           } catch (thrown) {
             const error = toGatewayError(thrown);
@@ -191,9 +192,9 @@ export class CheckedRoutes implements Routes {
             if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
             else refuse(res, error, shape);
           } finally {
-            // Still here: it was refused.
-            this.#leave?.();
-            this.#leave = null;
+            // Still here: no socket was opened.
+            leaveUpgraded?.();
+            leaveUpgraded = null;
           }
         });
       },
@@ -203,8 +204,8 @@ export class CheckedRoutes implements Routes {
           tellWhy(socket, data.refusal, shape);
           return;
         }
-        if (isObject(data)) this.#opened(data, socket);
-        this.#leave = null;
+        if (isObject(data)) this.#opened(data, socket, leaveUpgraded);
+        leaveUpgraded = null;
         open?.(socket as WebSocket<T>);
       },
       message: (socket, ...rest) => {
@@ -216,27 +217,27 @@ export class CheckedRoutes implements Routes {
       close: (socket, ...rest) => {
         const data = socket.getUserData();
         if (isRefused(data)) return;
-        const place = isObject(data) ? this.#open.get(data) : undefined;
-        place?.leave();
+        const ended = isObject(data) ? this.#open.get(data)?.closed() : undefined;
         const [code, ...more] = rest;
-        // Its client comes back, as after a connection that broke.
-        close?.(socket as WebSocket<T>, place?.isTooOld === true ? ABNORMAL_CLOSURE : code, ...more);
+        // As after a connection that broke.
+        close?.(socket as WebSocket<T>, ended?.isTooOld === true ? ABNORMAL_CLOSURE : code, ...more);
       },
     });
   }
 
-  #opened(data: object, socket: WebSocket<unknown>): void {
-    const leave = this.#leave ?? (() => undefined);
-    const place: SocketPlace = { leave, isTooOld: false };
+  #opened(data: object, socket: WebSocket<unknown>, leave: Leave | null): void {
+    let isTooOld = false;
     const closeAge = this.#options.door.ages.begin(({ closeCode, code }) => {
-      place.isTooOld = true;
+      isTooOld = true;
       socket.end(closeCode, code);
     });
-    place.leave = () => {
-      leave();
-      closeAge();
-    };
-    this.#open.set(data, place);
+    this.#open.set(data, {
+      closed: () => {
+        leave?.();
+        closeAge();
+        return { isTooOld };
+      },
+    });
   }
 
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
@@ -247,7 +248,7 @@ export class CheckedRoutes implements Routes {
       this.#whenClaimed(res, asked, route.access, (req, unclaimed) => {
         let caller: Caller;
         try {
-          caller = this.#admit(res, req, { ...route, isSocket: false, unclaimed });
+          ({ caller } = this.#admit(res, req, { ...route, isSocket: false, unclaimed }));
         } catch (thrown) {
           refuse(res, toGatewayError(thrown), shape);
           return;
@@ -326,24 +327,27 @@ export class CheckedRoutes implements Routes {
     }
   }
 
-  /** Who asks. Throws where they may not. */
-  #admit(res: HttpResponse, req: HttpRequest, asking: Admitted): Caller {
+  /** Throws where they may not. */
+  #admit(res: HttpResponse, req: HttpRequest, asking: Asking): Admitted {
     const { pattern, access, isSocket, unclaimed } = asking;
     const { door } = this.#options;
-    if (access === "anybody" || (access === "own" && unclaimed === null)) return ANYBODY;
+    if (access === "anybody" || (access === "own" && unclaimed === null))
+      return { caller: ANYBODY, leave: null };
     const address = requestAddress(res, req, door.proxyTrust);
     const sessionId = sessionOf(req, access);
     let caller: Caller | null = null;
+    let leave: Leave | null = null;
     try {
       if (access === "own") throw unclaimed;
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
       if (unclaimed !== null) throw unclaimed;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
-      if (isSocket) this.#leave = door.limits.enter(caller, address);
+      if (isSocket) leave = door.limits.enter(caller, address);
       redeemFor(res, caller, door);
       door.audit.admitted(caller, { surface: pattern, address, sessionId });
-      return caller;
+      return { caller, leave };
     } catch (thrown) {
+      leave?.();
       door.audit.refused({ thrown, surface: pattern, address, caller, sessionId });
       throw thrown;
     }
@@ -382,7 +386,13 @@ export function redeemFor(res: HttpResponse, caller: Caller, { access }: Door): 
   if (caller.isSingleUse) noteGiveBack(res, () => access.giveBack(caller));
 }
 
-interface Admitted extends Omit<MountedRoute, "method"> {
+interface Admitted {
+  readonly caller: Caller;
+  /** Of a socket that counts. */
+  readonly leave: Leave | null;
+}
+
+interface Asking extends Omit<MountedRoute, "method"> {
   readonly isSocket: boolean;
   /** Why a single-use token is not this node's; null: there is none, or it is. */
   readonly unclaimed: unknown;
