@@ -28,7 +28,7 @@ import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
 import { VoiceNames } from "./server/proxy/voice-names.ts";
 import { farCalls } from "./server/relayed/far-calls.ts";
-import { startServer } from "./server/server.ts";
+import { type RunningServer, startServer } from "./server/server.ts";
 import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
@@ -36,7 +36,7 @@ import { startWyoming, type WyomingServer } from "./server/wyoming/wyoming-serve
 import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
 import { languageVoicesOf } from "./session/language-voices.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
-import { NO_REGISTER, Sessions } from "./session/sessions.ts";
+import { NO_REGISTER, type SessionRegister, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { mustBeLoudness, VoiceLoudness } from "./session/voice-loudness.ts";
 import { Calls } from "./telephony/calls.ts";
@@ -144,37 +144,136 @@ class Begun {
 }
 
 async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
-  const { config, log, watchMs } = options;
-  const clock = options.clock ?? systemClock;
+  const { config, log, auditLog = log, watchMs, clock = systemClock } = options;
+  const rules = readRules(config);
   const counters = createCounters();
-  const rtpPortRange = readPortRange(config.rtpPorts);
-  const rtpPeers = readPeerList(config.rtpPeers);
-  const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
-  const wyomingAllow = readNetworks(config.wyomingAllow, "wyoming-allow");
-  const carrierRules = readCarrierRules(config);
   const door = createDoor({
     ...config,
     log,
-    auditLogger: options.auditLog ?? log,
+    auditLogger: auditLog,
     clock,
     watchMs,
     refusals: counters.refusals,
     otherNodes: () => cluster,
   });
   begun.add(() => door.close());
-  const passedPaths = new PassedPaths(config.proxyPaths);
-  const tlsFiles = certificateFiles(config);
-  const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
-  const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
   const pacer = new Pacer(clock, (nowMs) => cluster?.isHeld(nowMs) === true);
   begun.add(() => pacer.close());
-  const scheduler = new FairScheduler({
-    clock,
+  const core = { options, config, log, clock, counters, begun, rules, door, pacer };
+
+  const upstreams = openUpstreams(core);
+  const live = await openSessions(core, upstreams, () => cluster ?? NO_REGISTER);
+  const { sessions } = live;
+  const cluster: Cluster | null =
+    options.cluster === undefined ? null : await joinCluster(options.cluster, sessions, core);
+  await cluster?.shareUsage(door.limits.share(), sharedUpstream(config, upstreams));
+
+  const calls = openCalls(core, sessions, cluster);
+  const parts = { upstreams, live, cluster, calls };
+  const insecure = isInsecure(config) ? new InsecureWarning({ host: config.host, log, clock }) : null;
+  begun.add(() => insecure?.close());
+  const server = await listenToClients(core, parts);
+  const metrics = metricsOf(core, parts, { server, isInsecure: insecure !== null });
+  const operations = await listenToOperators(core, parts, metrics);
+  const audioSocket = await listenToAudioSocket(core, calls);
+  const wyoming = await listenToWyoming(core, upstreams);
+  warmUp(upstreams, log);
+
+  const scheme = rules.tlsFiles === null ? "http" : "https";
+  const url = listenUrl({ scheme, host: config.host, port: server.port });
+  cluster?.listensAt(options.cluster?.nodeUrl ?? url);
+
+  const settle = async (): Promise<void> => {
+    cluster?.drain();
+    sessions.leave();
+    if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
+    for (const port of [server, audioSocket, wyoming]) port?.stopListening();
+    await letSpeechEnd(core, parts);
+  };
+  let closing: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closing ??= (async () => {
+      server.stopListening();
+      sessions.close(new GatewayError("draining", "Gateway is shutting down"));
+      // Before the sockets: clients of other nodes' sessions hear why theirs ends.
+      await Promise.all([cluster?.close(), begun.close()]);
+    })();
+    return closing;
+  };
+  return {
+    port: server.port,
+    url,
+    opsUrl:
+      operations === null ? null : listenUrl({ scheme: "http", host: config.opsHost, port: operations.port }),
+    certificate: () => server.certificate(),
     counters,
-    room: door.limits.received,
-    between: () => pacer.catchUp(),
-  });
-  const blocks = new BlockPool();
+    cluster: () => (cluster === null ? null : nodesOf(cluster)),
+    metrics,
+    state: () => ({
+      sessions: sessions.count,
+      isDraining: sessions.isLeaving,
+      upstream: upstreamState(upstreams.upstream),
+    }),
+    settle,
+    drain: async () => {
+      await settle();
+      await close();
+    },
+    close,
+  };
+}
+
+/** What all parts are built with. */
+interface Core {
+  readonly options: GatewayOptions;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly begun: Begun;
+  readonly rules: ReturnType<typeof readRules>;
+  readonly door: Door;
+  readonly pacer: Pacer;
+}
+
+type Upstreams = ReturnType<typeof openUpstreams>;
+type Live = Awaited<ReturnType<typeof openSessions>>;
+type PhoneCalls = ReturnType<typeof openCalls>;
+
+/** What is behind the ports. */
+interface Parts {
+  readonly upstreams: Upstreams;
+  readonly live: Live;
+  /** null: the gateway is alone. */
+  readonly cluster: Cluster | null;
+  readonly calls: PhoneCalls;
+}
+
+// ---- What is read before anything runs ---------------------------------------------------------------------------------
+
+/** Settings that have a form of their own. Throws invalid_config. */
+function readRules(config: Config) {
+  const tlsFiles = certificateFiles(config);
+  mustBeLoudness(config.loudnessLufs);
+  return {
+    rtpPorts: readPortRange(config.rtpPorts),
+    rtpPeers: readPeerList(config.rtpPeers),
+    audioSocketAllow: readNetworks(config.audiosocketAllow, "audiosocket-allow"),
+    wyomingAllow: readNetworks(config.wyomingAllow, "wyoming-allow"),
+    carriers: readCarrierRules(config),
+    passedPaths: new PassedPaths(config.proxyPaths),
+    tlsFiles,
+    origins: new OriginRules({ ...config, isTls: tlsFiles !== null }),
+    opsOrigins: new OriginRules({ ...config, host: config.opsHost }),
+    languageVoices: languageVoicesOf(config.voices),
+    textDefaults: textDefaultsOf(config),
+  };
+}
+
+// ---- Who synthesizes ---------------------------------------------------------------------------------------------------
+
+function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
+  const { services: serviceConfigs = [], voices = [] } = options;
   const asking = {
     maxQueued: config.upstreamQueue,
     timeoutMs: config.upstreamTimeoutMs,
@@ -183,8 +282,6 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     log,
     clock,
   };
-  const { voices = [] } = options;
-  const ownVoices = new Set(voices.map(({ name }) => name));
   const first = createUpstream({
     ...asking,
     baseUrl: options.upstreamBaseUrl,
@@ -193,7 +290,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     failoverMs: config.upstreamFailoverMs,
     hasSubstitutes: voices.length > 0,
   });
-  const services = (options.services ?? []).map((service) => createServiceUpstream(service, asking));
+  const services = serviceConfigs.map((service) => createServiceUpstream(service, asking));
   const router =
     services.length === 0 && voices.length === 0
       ? null
@@ -209,6 +306,44 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock })
       : null;
   begun.add(() => phrases?.close());
+  return {
+    /** The upstream of the settings alone. */
+    first,
+    router,
+    upstream,
+    phrases,
+    /** Where speech is asked for. */
+    speech: phrases ?? upstream,
+    ownVoices: new Set(voices.map(({ name }) => name)),
+    defaultVoice: defaultVoice(upstream, config.voice),
+  };
+}
+
+/** What all nodes have open at it together; null: each for itself. */
+function sharedUpstream({ upstreamTotal }: Config, { first }: Upstreams) {
+  if (upstreamTotal === 0) return null;
+  return {
+    total: upstreamTotal,
+    stats: () => first.stats(),
+    limitOpen: (max: number) => first.limitOpen(max),
+  };
+}
+
+/** The first request should not pay for the connection; a service that is not up yet is no reason to stop. */
+function warmUp({ upstream, defaultVoice }: Upstreams, log: Logger): void {
+  Promise.all([upstream.warm(), defaultVoice()]).catch((thrown: unknown) => {
+    const { code, message } = toGatewayError(thrown);
+    log.warn({ code, detail: message }, "Upstream is not usable yet");
+  });
+}
+
+// ---- Sessions, and where they are --------------------------------------------------------------------------------------
+
+async function openSessions(
+  { config, log, clock, counters, pacer, door, begun, rules }: Core,
+  { speech, ownVoices, defaultVoice }: Upstreams,
+  register: () => SessionRegister,
+) {
   const opusPool = await createOpusPool({
     workers: config.opusWorkers,
     bitrateKbps: Number(config.opusBitrateKbps),
@@ -216,279 +351,37 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   begun.add(() => opusPool.close());
   const aligner = new AlignmentPool({ log });
   begun.add(() => aligner.close());
+  const { languageVoices, textDefaults } = rules;
   const tuning = {
     ...config,
     ...SESSION_BOUNDS,
     maxInboxBytes: inboxBytes(config),
-    languageVoices: languageVoicesOf(config.voices),
-    textDefaults: textDefaultsOf(config),
+    languageVoices,
+    textDefaults,
     ownVoices,
   };
-  mustBeLoudness(config.loudnessLufs);
+  const blocks = new BlockPool();
   const sounds = new ByteRoom(config.soundsMb * 1024 * 1024);
-  const voice = defaultVoice(upstream, config.voice);
-  const sessions = new Sessions(
-    {
-      clock,
-      pacer,
-      upstream: phrases ?? upstream,
-      opusPool,
-      aligner,
-      blocks,
-      log,
-      counters,
-      tuning,
-      loudness: new VoiceLoudness(),
-      sounds,
-      server: SERVER,
-      defaultVoice: voice,
-    },
-    config.maxSessions,
-    () => cluster ?? NO_REGISTER,
-  );
-  const cluster =
-    options.cluster === undefined
-      ? null
-      : await joinCluster(options.cluster, sessions, { begun, clock, log, config, counters });
-  await cluster?.shareUsage(
-    door.limits.share(),
-    config.upstreamTotal === 0
-      ? null
-      : {
-          total: config.upstreamTotal,
-          stats: () => first.stats(),
-          limitOpen: (max) => first.limitOpen(max),
-        },
-  );
-  const calls = new Calls({
-    sessions,
-    clock,
-    log,
-    maxCalls: config.maxCalls,
-    far: cluster === null ? null : farCalls(cluster),
-  });
-  const { host, maxMessageBytes } = config;
-  const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });
-  const audioSocketTickets = new AudioSocketTickets({
-    carrierAuth,
-    clock,
-    host,
-    port: config.audiosocketPort,
-    maxTickets: config.maxCalls,
-    maxMessageBytes,
-  });
-  const rtpPorts = new RtpPorts({
-    carrierAuth,
-    calls,
-    pacer,
-    clock,
-    log,
-    host,
-    maxMessageBytes,
-    rtpPorts: rtpPortRange,
-    peers: rtpPeers,
-    allowsListenOnly: config.rtpListenOnly,
-    proxyTrust: door.proxyTrust,
-    cluster,
-  });
-  begun.add(() => rtpPorts.close());
-  let audioSocket: AudioSocketServer | null = null;
-  let operations: ListeningPort | null = null;
-  const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
-  begun.add(() => insecure?.close());
-  const server = await startServer({
-    cluster,
-    sessions,
-    log,
-    host,
-    origins,
-    door,
-    port: config.port,
-    isPortShared: options.isPortShared ?? false,
-    tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds, watchMs },
-    calls,
-    carrierAuth,
-    callPorts: [rtpPorts, audioSocketTickets],
-    vendor: {
-      upstream: phrases ?? upstream,
-      get: (path) => upstream.get(path),
-      clock,
-      counters,
-      maxSockets: config.maxListeners,
-      firstAudioMs: config.firstAudioMs,
-      defaultModel: config.model,
-      ownVoices,
-    },
-    defaults: tuning,
-    maxMessageBytes,
-    maxOutboxBytes: config.maxOutboxBytes,
-    idleSeconds: config.idleSeconds,
+  const scheduler = new FairScheduler({
     clock,
     counters,
-    scheduler,
-    maxInboxBytes: tuning.maxInboxBytes,
-    version: VERSION,
-    pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
-    passesFaults: options.passesFaults ?? false,
-    passedPaths,
-    forward: (request, handlers) => upstream.forward(request, handlers),
-    maxUploadsPerClient: config.maxUploadsPerClient,
-    proxyTrust: door.proxyTrust,
+    room: door.limits.received,
+    between: () => pacer.catchUp(),
   });
-  begun.add(() => {
-    server.stopListening();
-    server.close();
-  });
-  const exposition = createExposition(counters, {
-    sessions: () => sessions.count,
-    inboxBytes: () => scheduler.waitingBytes,
-    receivedBytes: () => door.limits.received.usedBytes,
-    queuedTextBytes: () => door.limits.queuedTextBytes,
-    soundsBytes: () => sounds.usedBytes,
-    waitingAudioBytes: () => blocks.lentBytes,
-    recentAudioBytes: () => sessions.recentAudioBytes,
-    upstreamOpen: () => upstream.stats().open,
-    upstreamQueued: () => upstream.stats().queued,
-    upstreamRegions: () => upstream.regions(),
-    voices: () => router?.voices() ?? [],
-    phrases: () => phrases?.stats() ?? null,
-    certificateEnd: () => endSeconds(server.certificate()),
-    door: () => ({
-      refusals: refusalsOf(door, upstream),
-      limits: door.limits.sizes,
-      hasBrokenKeys: door.hasBrokenKeys,
-    }),
-    isInsecure: insecure !== null,
-    cluster: () => cluster?.figures ?? null,
-    serviceHangs: () => options.service?.hangs ?? null,
-  });
-  const metrics = async (): Promise<string> => `${await exposition()}\n${calls.stats.render()}`;
-  if (config.opsPort !== "off") {
-    operations = await startOperations({
-      host: config.opsHost,
-      port: config.opsPort,
-      origins: opsOrigins,
-      door,
-      sessions,
-      server: SERVER,
-      metrics,
-      upstream: () => upstreamState(upstream),
-      details: () => (cluster === null ? {} : { bus: cluster.busState }),
-    });
-    begun.add(() => operations?.close());
-  }
-  if (config.audiosocketPort > 0) {
-    audioSocket = await startAudioSocket({
-      calls,
-      pacer,
-      clock,
-      log,
-      door,
-      tickets: audioSocketTickets,
-      carrierAuth,
-      allow: audioSocketAllow,
-      host,
-      port: config.audiosocketPort,
-    });
-    begun.add(() => audioSocket?.close());
-  }
-  let wyoming: WyomingServer | null = null;
-  if (config.wyomingPort > 0) {
-    wyoming = await startWyoming({
-      upstream: phrases ?? upstream,
-      clock,
-      counters,
-      firstAudioMs: config.firstAudioMs,
-      door,
-      log,
-      voices: new VoiceNames({ clock, get: (path) => upstream.get(path) }),
-      defaultVoice: voice,
-      defaultModel: config.model,
-      allow: wyomingAllow,
-      version: VERSION,
-      host,
-      port: config.wyomingPort,
-    });
-    begun.add(() => wyoming?.close());
-  }
-  // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
-  Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
-    const { code, message } = toGatewayError(thrown);
-    log.warn({ code, detail: message }, "Upstream is not usable yet");
-  });
-
-  let closing: Promise<void> | null = null;
-  const close = (): Promise<void> => {
-    closing ??= (async () => {
-      server.stopListening();
-      sessions.close(new GatewayError("draining", "Gateway is shutting down"));
-      // Before the sockets: clients of other nodes' sessions hear why theirs ends.
-      await Promise.all([cluster?.close(), begun.close()]);
-    })();
-    return closing;
+  const deps = {
+    ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, tuning, sounds },
+    loudness: new VoiceLoudness(),
+    server: SERVER,
+    defaultVoice,
   };
-  const url = listenUrl({ scheme: tlsFiles === null ? "http" : "https", host, port: server.port });
-  cluster?.listensAt(options.cluster?.nodeUrl ?? url);
-  const settle = async (): Promise<void> => {
-    cluster?.drain();
-    sessions.leave();
-    if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
-    server.stopListening();
-    audioSocket?.stopListening();
-    wyoming?.stopListening();
-    if (cluster === null) await sessions.drain(config.drainMs);
-    else {
-      await handOverAll({
-        clock,
-        deadlineMs: config.drainMs,
-        sessions: () => sessions,
-        callCount: () => calls.stats.openCount,
-        isTaken: () => cluster.takeover.hasBuddy,
-        refuseMore: () => sessions.refuseMore(),
-        move: (sessionId) => cluster.takeover.handOver(sessionId),
-      });
-    }
-  };
-  return {
-    port: server.port,
-    url,
-    opsUrl:
-      operations === null ? null : listenUrl({ scheme: "http", host: config.opsHost, port: operations.port }),
-    certificate: () => server.certificate(),
-    counters,
-    cluster: () =>
-      cluster === null
-        ? null
-        : {
-            alive: cluster.nodes.filter(({ state }) => state === "alive").length,
-            takenOver: cluster.takeover.takenOver,
-          },
-    metrics,
-    state: () => ({
-      sessions: sessions.count,
-      isDraining: sessions.isLeaving,
-      upstream: upstreamState(upstream),
-    }),
-    settle,
-    drain: async () => {
-      await settle();
-      await close();
-    },
-    close,
-  };
-}
-
-interface Joining extends Pick<GatewayOptions, "log"> {
-  readonly counters: Counters;
-  readonly begun: Begun;
-  readonly clock: Clock;
-  readonly config: Config;
+  const sessions = new Sessions(deps, config.maxSessions, register);
+  return { sessions, tuning, blocks, sounds, scheduler };
 }
 
 async function joinCluster(
   { nodeName, connect }: ClusterPlace,
   sessions: Sessions,
-  { begun, clock, log, config, counters }: Joining,
+  { begun, clock, log, config, counters }: Core,
 ): Promise<Cluster> {
   const bus = await connect();
   begun.add(() => bus.close());
@@ -516,6 +409,202 @@ async function joinCluster(
   });
   begun.add(() => cluster.close());
   return cluster;
+}
+
+/** Waits until it has ended, or goes on at another node. */
+async function letSpeechEnd(
+  { config, clock }: Core,
+  { live: { sessions }, cluster, calls: { calls } }: Parts,
+): Promise<void> {
+  if (cluster === null) {
+    await sessions.drain(config.drainMs);
+    return;
+  }
+  await handOverAll({
+    clock,
+    deadlineMs: config.drainMs,
+    sessions: () => sessions,
+    callCount: () => calls.stats.openCount,
+    isTaken: () => cluster.takeover.hasBuddy,
+    refuseMore: () => sessions.refuseMore(),
+    move: (sessionId) => cluster.takeover.handOver(sessionId),
+  });
+}
+
+function nodesOf({ nodes, takeover: { takenOver } }: Cluster) {
+  return { alive: nodes.filter(({ state }) => state === "alive").length, takenOver };
+}
+
+// ---- Phone calls -------------------------------------------------------------------------------------------------------
+
+function openCalls(
+  { config, log, clock, pacer, door, begun, rules }: Core,
+  sessions: Sessions,
+  cluster: Cluster | null,
+) {
+  const { host, maxCalls, maxMessageBytes } = config;
+  const far = cluster === null ? null : farCalls(cluster);
+  const calls = new Calls({ sessions, clock, log, maxCalls, far });
+  const carrierAuth = new CarrierAuth({ rules: rules.carriers, door, clock });
+  const audioSocketTickets = new AudioSocketTickets({
+    carrierAuth,
+    clock,
+    host,
+    port: config.audiosocketPort,
+    maxTickets: maxCalls,
+    maxMessageBytes,
+  });
+  const rtpPorts = new RtpPorts({
+    ...{ carrierAuth, calls, pacer, clock, log, host, maxMessageBytes, cluster },
+    rtpPorts: rules.rtpPorts,
+    peers: rules.rtpPeers,
+    allowsListenOnly: config.rtpListenOnly,
+    proxyTrust: door.proxyTrust,
+  });
+  begun.add(() => rtpPorts.close());
+  return { calls, carrierAuth, audioSocketTickets, rtpPorts };
+}
+
+// ---- Ports -------------------------------------------------------------------------------------------------------------
+
+async function listenToClients(core: Core, parts: Parts): Promise<RunningServer> {
+  const { options, config, log, clock, counters, door, begun, rules } = core;
+  const { upstream, speech, ownVoices } = parts.upstreams;
+  const { sessions, tuning, scheduler } = parts.live;
+  const { calls, carrierAuth, rtpPorts, audioSocketTickets } = parts.calls;
+  const { tlsFiles, origins, passedPaths } = rules;
+  const { watchMs, isPortShared = false, passesFaults = false } = options;
+  const server = await startServer({
+    ...{ sessions, log, clock, counters, door, origins, scheduler, calls, carrierAuth },
+    cluster: parts.cluster,
+    host: config.host,
+    port: config.port,
+    isPortShared,
+    tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds, watchMs },
+    callPorts: [rtpPorts, audioSocketTickets],
+    vendor: {
+      upstream: speech,
+      get: (path) => upstream.get(path),
+      clock,
+      counters,
+      maxSockets: config.maxListeners,
+      firstAudioMs: config.firstAudioMs,
+      defaultModel: config.model,
+      ownVoices,
+    },
+    defaults: tuning,
+    maxMessageBytes: config.maxMessageBytes,
+    maxOutboxBytes: config.maxOutboxBytes,
+    maxInboxBytes: tuning.maxInboxBytes,
+    idleSeconds: config.idleSeconds,
+    version: VERSION,
+    pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
+    passesFaults,
+    passedPaths,
+    forward: (request, handlers) => upstream.forward(request, handlers),
+    maxUploadsPerClient: config.maxUploadsPerClient,
+    proxyTrust: door.proxyTrust,
+  });
+  begun.add(() => {
+    server.stopListening();
+    server.close();
+  });
+  return server;
+}
+
+/** null: there is no such port. */
+async function listenToOperators(
+  { config, door, begun, rules }: Core,
+  { upstreams: { upstream }, live: { sessions }, cluster }: Parts,
+  metrics: () => Promise<string>,
+): Promise<ListeningPort | null> {
+  if (config.opsPort === "off") return null;
+  const operations = await startOperations({
+    host: config.opsHost,
+    port: config.opsPort,
+    origins: rules.opsOrigins,
+    door,
+    sessions,
+    server: SERVER,
+    metrics,
+    upstream: () => upstreamState(upstream),
+    details: () => (cluster === null ? {} : { bus: cluster.busState }),
+  });
+  begun.add(() => operations.close());
+  return operations;
+}
+
+/** null: there is no such port. */
+async function listenToAudioSocket(
+  { config, log, clock, pacer, door, begun, rules }: Core,
+  { calls, carrierAuth, audioSocketTickets }: PhoneCalls,
+): Promise<AudioSocketServer | null> {
+  if (config.audiosocketPort === 0) return null;
+  const audioSocket = await startAudioSocket({
+    ...{ calls, pacer, clock, log, door, carrierAuth },
+    tickets: audioSocketTickets,
+    allow: rules.audioSocketAllow,
+    host: config.host,
+    port: config.audiosocketPort,
+  });
+  begun.add(() => audioSocket.close());
+  return audioSocket;
+}
+
+/** null: there is no such port. */
+async function listenToWyoming(
+  { config, log, clock, counters, door, begun, rules }: Core,
+  { upstream, speech, defaultVoice }: Upstreams,
+): Promise<WyomingServer | null> {
+  if (config.wyomingPort === 0) return null;
+  const wyoming = await startWyoming({
+    ...{ clock, counters, door, log, defaultVoice, upstream: speech },
+    firstAudioMs: config.firstAudioMs,
+    voices: new VoiceNames({ clock, get: (path) => upstream.get(path) }),
+    defaultModel: config.model,
+    allow: rules.wyomingAllow,
+    version: VERSION,
+    host: config.host,
+    port: config.wyomingPort,
+  });
+  begun.add(() => wyoming.close());
+  return wyoming;
+}
+
+// ---- What operators see ------------------------------------------------------------------------------------------------
+
+/** Prometheus text. */
+function metricsOf(
+  { options, counters, door }: Core,
+  { upstreams, live, cluster, calls }: Parts,
+  { server, isInsecure }: { readonly server: RunningServer; readonly isInsecure: boolean },
+): () => Promise<string> {
+  const { upstream, router, phrases } = upstreams;
+  const { sessions, scheduler, sounds, blocks } = live;
+  const exposition = createExposition(counters, {
+    sessions: () => sessions.count,
+    inboxBytes: () => scheduler.waitingBytes,
+    receivedBytes: () => door.limits.received.usedBytes,
+    queuedTextBytes: () => door.limits.queuedTextBytes,
+    soundsBytes: () => sounds.usedBytes,
+    waitingAudioBytes: () => blocks.lentBytes,
+    recentAudioBytes: () => sessions.recentAudioBytes,
+    upstreamOpen: () => upstream.stats().open,
+    upstreamQueued: () => upstream.stats().queued,
+    upstreamRegions: () => upstream.regions(),
+    voices: () => router?.voices() ?? [],
+    phrases: () => phrases?.stats() ?? null,
+    certificateEnd: () => endSeconds(server.certificate()),
+    door: () => ({
+      refusals: refusalsOf(door, upstream),
+      limits: door.limits.sizes,
+      hasBrokenKeys: door.hasBrokenKeys,
+    }),
+    isInsecure,
+    cluster: () => cluster?.figures ?? null,
+    serviceHangs: () => options.service?.hangs ?? null,
+  });
+  return async () => `${await exposition()}\n${calls.calls.stats.render()}`;
 }
 
 function endSeconds(certificate: Certificate | null): number | null {
