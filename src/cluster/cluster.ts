@@ -48,6 +48,9 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 /** As long as a node that is known may be silent. */
 const UNHEARD_MS = 3000;
 
+/** What those ask of it that bring clients. */
+export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve">;
+
 export class Cluster {
   readonly #options: ClusterOptions;
   readonly #nodes: NodeRegistry;
@@ -182,13 +185,13 @@ export class Cluster {
   /**
    * Calls `enter` with where the session is. Where it is nowhere and whoever asks may open it, that is where it is to be opened: here it
    * is claimed for this node, another one claims it itself when they come. `enter` opens it at once or not at all: a claim is
-   * released behind it. Gives what `enter` gives. Rejects with bus_lost, bus_timeout, both with a time after which it is worth
+   * released behind it. Rejects with bus_lost, bus_timeout, both with a time after which it is worth
    * trying again, and with what `enter` throws.
    */
-  async place<T>(sessionId: string, asking: PlaceAsking, enter: (place: SessionPlace) => T): Promise<T> {
+  async place(sessionId: string, asking: PlaceAsking, enter: (place: SessionPlace) => void): Promise<void> {
     this.#entering.set(sessionId, (this.#entering.get(sessionId) ?? 0) + 1);
     try {
-      return enter(await this.#placeOf(sessionId, asking));
+      enter(await this.#placeOf(sessionId, asking));
     } finally {
       this.#entered(sessionId);
     }

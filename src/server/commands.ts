@@ -5,13 +5,13 @@ import { GatewayError } from "../errors.ts";
 import { type Command, parseCommand } from "../protocol/commands.ts";
 import { parseJson } from "../protocol/read-json.ts";
 import { speak } from "../session/commands.ts";
+import { enterSession } from "../session/place.ts";
 import { pathPart, Reply, readBody } from "./http.ts";
 import type { LiveDeps } from "./live-request.ts";
 import { ArrivedAnswer } from "./relayed/arrived-answer.ts";
 import type { HostedAnswer, HostedRequest } from "./relayed/hosted-answer.ts";
 import { requestAddress } from "./request-address.ts";
 import { needsInSession, type Routes } from "./routes.ts";
-import { enterSession } from "./session-place.ts";
 import { checkCommand } from "./sockets/live-access.ts";
 import { audited } from "./speech-access.ts";
 

@@ -3,18 +3,18 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { forbidden } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
+import type { LiveCluster } from "../cluster/cluster.ts";
 import type { Listener } from "../delivery/listener.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Joining } from "../session/connections/connection-registry.ts";
 import type { Participant } from "../session/connections/participant.ts";
-import type { SessionPlace } from "../session/place.ts";
+import { enterSession, type SessionPlace } from "../session/place.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { endWithoutBody, giveBack, pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
-import { enterSession, type LiveCluster } from "./session-place.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
 import { audited } from "./speech-access.ts";
 
@@ -178,8 +178,8 @@ async function headersFor(
   audited({ ...call, door }, () => checkJoining(call, joining));
   const { sessionId } = call;
   if (mayWait(call, joining)) return headers;
-  return enterSession(cluster, { sessionId, mayOpen: false, mayMove: false }, (place) => {
+  await enterSession(cluster, { sessionId, mayOpen: false, mayMove: false }, (place) => {
     if (place === "here") sessions.get(sessionId);
-    return headers;
   });
+  return headers;
 }

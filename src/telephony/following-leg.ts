@@ -7,17 +7,13 @@
  */
 import { GatewayError, isErrorCode, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
-import type { PlaceAsking, SessionPlace } from "../session/place.ts";
-import { checkId, type Sessions } from "../session/sessions.ts";
+import { enterSession, type SessionDirectory, type SessionPlace } from "../session/place.ts";
+import type { Sessions } from "../session/sessions.ts";
 import type { CallLeg, Greeting, LegEvent, LegOptions } from "./call-leg.ts";
 import type { CarrierCounts } from "./call-stats.ts";
 
 /** Sessions at other nodes. */
-export interface FarCalls {
-  /** As far as it is known here; undefined: it has to be asked for. */
-  known(sessionId: string): SessionPlace | undefined;
-  /** See Cluster.place. */
-  place<T>(sessionId: string, asking: PlaceAsking, enter: (place: SessionPlace) => T): Promise<T>;
+export interface FarCalls extends SessionDirectory {
   /** A leg in the session at `owner`, which says so when it is there. Throws bus_lost. */
   legAt(owner: string, options: LegOptions & { readonly onJoined: () => void }): CallLeg;
 }
@@ -78,20 +74,10 @@ export class FollowingLeg implements CallLeg {
 
   /** Goes to the session, at once where its place is known. Throws what joining a session throws; else that is refused later. */
   enter(): void {
-    const { far, terms } = this.#options;
-    const { sessionId } = terms;
-    if (far === null) {
-      this.#enterAt("here");
-      return;
-    }
-    const known = far.known(checkId(sessionId));
-    if (known !== undefined) {
-      this.#enterAt(known);
-      return;
-    }
-    far
-      .place(sessionId, { mayOpen: this.#mayOpen, mayMove: false }, (place) => this.#enterAt(place))
-      .catch((thrown: unknown) => this.#notEntered(thrown));
+    const asking = { sessionId: this.sessionId, mayOpen: this.#mayOpen, mayMove: false };
+    enterSession(this.#options.far, asking, (place) => this.#enterAt(place))?.catch((thrown: unknown) =>
+      this.#notEntered(thrown),
+    );
   }
 
   take(event: LegEvent): void {

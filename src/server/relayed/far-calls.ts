@@ -7,6 +7,7 @@
  *   to the call       bytes: a frame each          {"kind":"joined"}   {"kind":"mark","name"}   {"kind":"flush"}   {"kind":"clear"}
  */
 import { ANYBODY } from "../../access/caller.ts";
+import type { LiveCluster } from "../../cluster/cluster.ts";
 import type { ArrivedSocket, OwnerConnection, RelayedListener } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { SendResult } from "../../delivery/listener.ts";
@@ -18,7 +19,6 @@ import type { CallLeg, CallTerms, Greeting, LegEvent } from "../../telephony/cal
 import type { Calls } from "../../telephony/calls.ts";
 import type { FarCalls } from "../../telephony/following-leg.ts";
 import { passFacts } from "../passed-facts.ts";
-import type { LiveCluster } from "../session-place.ts";
 import type { HostedClient, TakeIn } from "./relay-host.ts";
 
 type ToOwner =

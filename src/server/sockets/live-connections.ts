@@ -9,6 +9,7 @@ import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
+import type { LiveCluster } from "../../cluster/cluster.ts";
 import { movedAway } from "../../cluster/moved-away.ts";
 import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
@@ -22,11 +23,10 @@ import { styleOf } from "../../session/captions/cue-tracks.ts";
 import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import { parseLastEventId } from "../../session/connections/resume-token.ts";
-import type { SessionPlace } from "../../session/place.ts";
+import { enterSession, type SessionPlace } from "../../session/place.ts";
 import { checkId, type Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { passedQuery, passFacts } from "../passed-facts.ts";
-import type { LiveCluster } from "../session-place.ts";
 import type { Bytes } from "./backlog.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
@@ -113,21 +113,18 @@ export class LiveConnections {
 
   /** Joins its session here, or goes on to the node where that is. */
   #enter(data: LiveConnection, joining: ParsedSettings): void {
-    const { cluster } = this.#options;
     const { sessionId, caller, inbox } = data;
-    const known = cluster === null ? "here" : cluster.known(sessionId);
-    if (cluster === null || known !== undefined) {
-      this.#enterAt(known ?? "here", data, joining);
-      return;
-    }
-    const goOn = inbox?.hold();
     const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
     // Whose own node sent them here has been told where to go.
     const mayMove = data.listener?.arrived() !== null;
-    const enter = (place: SessionPlace): void => goOn?.(() => this.#enterAt(place, data, joining));
-    cluster
-      .place(sessionId, { mayOpen, mayMove }, enter)
-      .catch((thrown: unknown) => goOn?.(() => this.#refused(data, thrown)));
+    // At once where the session's place is known: then nothing is held.
+    let whenReady = (enter: () => void): void => enter();
+    const entering = enterSession(this.#options.cluster, { sessionId, mayOpen, mayMove }, (place) =>
+      whenReady(() => this.#enterAt(place, data, joining)),
+    );
+    if (entering === null || inbox === null) return;
+    whenReady = inbox.hold();
+    entering.catch((thrown: unknown) => whenReady(() => this.#refused(data, thrown)));
   }
 
   #enterAt(place: SessionPlace, data: LiveConnection, joining: ParsedSettings): void {

@@ -1,10 +1,10 @@
 /** A call between its carrier here and its leg at another node: what is no message, and what its codec does not take. */
 import { describe, expect, it } from "vitest";
 import { ANYBODY } from "../../../src/access/caller.ts";
+import type { LiveCluster } from "../../../src/cluster/cluster.ts";
 import type { ArrivedSocket, RelayedListener } from "../../../src/cluster/relay/relay.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { farCalls, takeInCalls } from "../../../src/server/relayed/far-calls.ts";
-import type { LiveCluster } from "../../../src/server/session-place.ts";
 import { createCallRig, MemoryLine } from "../telephony/call-rig.ts";
 import { TINY_START } from "../telephony/tiny-dialect.ts";
 
