@@ -7,9 +7,8 @@
  */
 import { GatewayError } from "../errors.ts";
 import type { EventKind, Pace } from "../protocol/vocabulary.ts";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog, LoggedEvent } from "./event-log.ts";
 import type { Delivery } from "./listener.ts";
-import type { LoggedEvent } from "./logged-event.ts";
 import type { Rendition } from "./rendition.ts";
 import type { Behind, SendQueue } from "./send-queue.ts";
 

@@ -7,7 +7,7 @@
  */
 import type { Event } from "../protocol/events.ts";
 import type { OffsetUnit } from "../protocol/vocabulary.ts";
-import type { LoggedEvent } from "./logged-event.ts";
+import type { LoggedEvent } from "./event-log.ts";
 
 /** A frame of audio, or an event. A frame is a view that is good for the call only. */
 export type Delivery = Uint8Array | LoggedEvent;

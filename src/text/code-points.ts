@@ -1,4 +1,4 @@
-/** Code points at the end of a text. Texts come in whole code points: who takes them from outside joins halves of pairs. */
+/** Code points and surrogate pairs. Texts come in whole code points: who takes them from outside joins halves of pairs. */
 
 /** The code point that ends at `end`; 0 = none. */
 export function codePointBefore(text: string, end: number): number {
@@ -18,4 +18,29 @@ export function divideHalf(text: string): { readonly whole: string; readonly hal
 export function beginsWithHalf(text: string): boolean {
   const unit = text.charCodeAt(0);
   return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/**
+ * UTF-16 offsets as code-point offsets. Only the places of surrogate pairs are kept, so text without emoji costs nothing,
+ * and a look-up is a binary search over the pairs.
+ */
+export class CodePointOffsets {
+  /** UTF-16 index of the second half of every pair, rising. */
+  readonly #pairs: readonly number[];
+
+  constructor(text: string) {
+    this.#pairs = Array.from(text.matchAll(/[\u{10000}-\u{10ffff}]/gu), ({ index }) => index + 1);
+  }
+
+  /** Code points before a UTF-16 offset. An offset inside a pair counts as the pair's start. */
+  codePointsOf(utf16Offset: number): number {
+    let low = 0;
+    let high = this.#pairs.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#pairs[middle] ?? 0) <= utf16Offset) low = middle + 1;
+      else high = middle;
+    }
+    return utf16Offset - low;
+  }
 }

@@ -4,8 +4,8 @@
  */
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
+import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { Listener, SendResult } from "../../delivery/listener.ts";
-import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import { GatewayError, isErrorCode } from "../../errors.ts";
 import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";

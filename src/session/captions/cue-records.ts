@@ -1,5 +1,5 @@
 /** The cues that a session remembers for files, as they were played: `captions-max-cues` of a style, for `captions-keep-ms`. */
-import type { LoggedEvent } from "../../delivery/logged-event.ts";
+import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { CueEvent, Event } from "../../protocol/events.ts";
 import { FinalCues } from "../../protocol/final-cues.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";

@@ -3,8 +3,8 @@
  * the last one has left.
  */
 
+import { inOffsets } from "../../delivery/event-log.ts";
 import type { Listener } from "../../delivery/listener.ts";
-import { inOffsets } from "../../delivery/logged-event.ts";
 import { SendQueue } from "../../delivery/send-queue.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";

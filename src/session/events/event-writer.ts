@@ -1,7 +1,5 @@
 /** Numbers the session's events and puts them in the log. */
-import { EventBytes } from "../../delivery/event-bytes.ts";
-import type { EventLog } from "../../delivery/event-log.ts";
-import { type EventPlace, LoggedEvent } from "../../delivery/logged-event.ts";
+import type { EventLog, EventPlace } from "../../delivery/event-log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { Event } from "../../protocol/events.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
@@ -19,7 +17,6 @@ export interface EventWriterOptions {
 
 export class EventWriter {
   readonly #options: EventWriterOptions;
-  readonly #store = new EventBytes();
   #seq = 0;
 
   constructor(options: EventWriterOptions) {
@@ -34,9 +31,8 @@ export class EventWriter {
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
     const event = build({ seq: this.#seq, at_ms: msOfTicks(place.positionTicks) });
-    const entry = new LoggedEvent(event, place, this.#store);
     const { log, counters, cueRecords } = this.#options;
-    log.append(entry);
+    const entry = log.append(event, place);
     counters.eventsMade += 1;
     cueRecords.note(entry);
   }

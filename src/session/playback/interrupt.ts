@@ -1,5 +1,5 @@
 /** Cutting speech: receipts say what was heard, frames that were not sent are dropped, other utterances are said again. */
-import type { LoggedEvent } from "../../delivery/logged-event.ts";
+import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { Heard } from "../../protocol/events.ts";
 import type { ListenersHeard } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";

@@ -8,7 +8,7 @@ import { SendQueue } from "../../../src/delivery/send-queue.ts";
 import type { Event } from "../../../src/protocol/events.ts";
 import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../../src/timing/ticks.ts";
-import { logged } from "../../helpers/logged.ts";
+import { placed } from "../../helpers/logged.ts";
 import { MemoryListener } from "../../helpers/memory-listener.ts";
 
 function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
@@ -38,7 +38,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
   const emit = (atMs: number, kind: EventKind | null = "words"): void => {
     seq += 1;
     const event: Event = { type: "words", seq, at_ms: atMs, utterance_id: "u", words: [], timing: "exact" };
-    log.append(logged(event, { positionTicks: atMs * TICKS_PER_MS, kind }));
+    log.append(event, placed({ positionTicks: atMs * TICKS_PER_MS, kind }));
   };
   const listen = (policy: Policy = "live") => {
     const listener = new MemoryListener();

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { EventLog } from "../../../src/delivery/event-log.ts";
-import type { LoggedEvent } from "../../../src/delivery/logged-event.ts";
-import { logged, MARK } from "../../helpers/logged.ts";
+import { EventLog, type LoggedEvent } from "../../../src/delivery/event-log.ts";
+import { MARK, placed } from "../../helpers/logged.ts";
 
-const entry = (seq: number, positionTicks = seq): LoggedEvent => logged({ ...MARK, seq }, { positionTicks });
+const add = (log: EventLog, seq: number, positionTicks = seq): LoggedEvent =>
+  log.append({ ...MARK, seq }, placed({ positionTicks }));
 
 function logOf(count: number, maxEntries = 1000): EventLog {
   const log = new EventLog(maxEntries);
-  for (let seq = 0; seq < count; seq += 1) log.append(entry(seq));
+  for (let seq = 0; seq < count; seq += 1) add(log, seq);
   return log;
 }
 
@@ -44,7 +44,7 @@ describe("EventLog", () => {
 describe("EventLog, for listeners that come back", () => {
   it("after() is where one goes on that has had everything up to a number, and how many are gone", () => {
     const log = new EventLog(1000);
-    for (let seq = 1; seq <= 200; seq += 1) log.append(entry(seq));
+    for (let seq = 1; seq <= 200; seq += 1) add(log, seq);
     expect(log.after(0)).toEqual({ index: 0, lost: 0 });
     expect(log.after(120)).toEqual({ index: 120, lost: 0 });
     log.trim(150);
@@ -59,7 +59,7 @@ describe("EventLog, for listeners that come back", () => {
 
   it("positionOf() knows the place of what is kept", () => {
     const log = new EventLog(1000);
-    for (let seq = 1; seq <= 200; seq += 1) log.append(entry(seq, seq * 10));
+    for (let seq = 1; seq <= 200; seq += 1) add(log, seq, seq * 10);
     log.trim(100);
     expect(log.positionOf(150)).toBe(1500);
     expect(log.positionOf(100)).toBeUndefined();
@@ -69,7 +69,7 @@ describe("EventLog, for listeners that come back", () => {
   it("seqBefore() is the number of the event before a place, kept or not", () => {
     const log = new EventLog(1000);
     expect(log.seqBefore(0)).toBe(0);
-    for (let seq = 1; seq <= 3; seq += 1) log.append(entry(seq));
+    for (let seq = 1; seq <= 3; seq += 1) add(log, seq);
     expect([0, 1, 2, 3].map((index) => log.seqBefore(index))).toEqual([0, 1, 2, 3]);
     log.trim(3);
     expect(log.seqBefore(3)).toBe(3);
@@ -77,13 +77,13 @@ describe("EventLog, for listeners that come back", () => {
 
   it("before() stops at the first event beyond a place and knows where the last true cut has moved the frames", () => {
     const log = new EventLog(1000);
-    const cut = (seq: number, positionTicks: number, nextTicks: number, isWithdrawn = false): LoggedEvent => {
-      const cut = logged({ ...MARK, seq }, { positionTicks, nextTicks });
-      cut.isWithdrawn = isWithdrawn;
-      return cut;
-    };
-    for (const one of [entry(1, 10), cut(2, 15, 30), cut(3, 90, 99, true), cut(4, 40, 50), entry(5, 60)])
-      log.append(one);
+    const addCut = (seq: number, positionTicks: number, nextTicks: number): LoggedEvent =>
+      log.append({ ...MARK, seq }, placed({ positionTicks, nextTicks }));
+    add(log, 1, 10);
+    addCut(2, 15, 30);
+    addCut(3, 90, 99).isWithdrawn = true;
+    addCut(4, 40, 50);
+    add(log, 5, 60);
     expect(log.before(0, 59)).toEqual({ end: 4, nextTicks: 50 });
     expect(log.before(0, 12)).toEqual({ end: 1, nextTicks: null });
     expect(log.before(0, 30)).toEqual({ end: 3, nextTicks: 30 });

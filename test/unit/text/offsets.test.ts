@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CodePointOffsets } from "../../../src/text/offsets.ts";
+import { CodePointOffsets } from "../../../src/text/code-points.ts";
 import { anyText } from "./fixtures.ts";
 
 describe("CodePointOffsets", () => {
