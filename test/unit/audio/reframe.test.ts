@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
-import { Reframer } from "../../../src/audio/framing/reframe.ts";
+import { Reframer } from "../../../src/audio/framing/frame-maker-samples.ts";
 import { noise, pieces, split, splits } from "./helpers.ts";
 
 const BYTES = bytesOf(noise(300));
