@@ -95,7 +95,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   ],
   // The upstream.
   "upstream-key-filter": ["upstream/transport/key-filter.ts"],
-  "upstream-ndjson": ["upstream/parse/json-lines.ts", "upstream/parse/ndjson.ts"],
+  "upstream-ndjson": ["upstream/parse/json-lines.ts"],
   "upstream-record": [
     "timing/alignment-reader.ts",
     "upstream/parse/json-cursor.ts",

@@ -3,7 +3,8 @@ import { sampledFormatOf } from "../../audio/analysis/silence.ts";
 import { isWavHeader } from "../../audio/containers/wav.ts";
 import { GatewayError } from "../../errors.ts";
 import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";
-import { NdjsonParser } from "../parse/ndjson.ts";
+import { JsonLines } from "../parse/json-lines.ts";
+import { readRecord } from "../parse/record.ts";
 import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
 import type { SynthesisChunk, SynthesisHead, SynthesisRequest } from "../types.ts";
 import { type Refusal, refusalError } from "./refusal.ts";
@@ -30,8 +31,8 @@ export class VendorDialect implements Dialect {
       onChunk(chunk);
     };
     if (this.#request.wantsTiming) {
-      const parser = new NdjsonParser({ onRecord: push });
-      return { push: (piece) => parser.push(piece), end: () => parser.flush() };
+      const lines = new JsonLines({ onLine: (bytes, start, end) => push(readRecord(bytes, { start, end })) });
+      return { push: (piece) => lines.push(piece), end: () => lines.flush() };
     }
     return {
       push: (audio) => push({ audio, alignment: null, normalizedAlignment: null, voiceSegments: [] }),

@@ -6,7 +6,7 @@ import { WavStripper } from "../../../src/audio/containers/wav-stripper.ts";
 import { parseUpstreamFormat } from "../../../src/audio/formats.ts";
 import { AlignmentReader, timesOf } from "../../../src/timing/alignment-reader.ts";
 import { defaultVoice } from "../../../src/upstream/default-voice.ts";
-import { NdjsonParser } from "../../../src/upstream/parse/ndjson.ts";
+import { JsonLines } from "../../../src/upstream/parse/json-lines.ts";
 import { readPlainRecord, readRecord } from "../../../src/upstream/parse/record.ts";
 import { ServiceDialect } from "../../../src/upstream/services/service-dialect.ts";
 import { SERVICES } from "../../../src/upstream/services/services.ts";
@@ -95,8 +95,11 @@ const ndjson: Target = {
 
 function recordsOf(pieces: Iterable<Buffer>): string {
   const records: unknown[] = [];
-  const parser = new NdjsonParser({
-    onRecord: (record) => records.push({ ...record, audio: Buffer.from(record.audio).toString("hex") }),
+  const parser = new JsonLines({
+    onLine: (bytes, start, end) => {
+      const record = readRecord(bytes, { start, end });
+      records.push({ ...record, audio: Buffer.from(record.audio).toString("hex") });
+    },
     maxLineBytes: MAX_LINE_BYTES,
   });
   const outcome = outcomeOf(() => {

@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { NdjsonParser } from "../../../src/upstream/parse/ndjson.ts";
+import { JsonLines } from "../../../src/upstream/parse/json-lines.ts";
+import { readRecord } from "../../../src/upstream/parse/record.ts";
 import type { SynthesisChunk } from "../../../src/upstream/types.ts";
 import { ndjsonSpeech } from "../../helpers/fake-upstream.ts";
 
@@ -18,8 +19,10 @@ interface Parsed {
 
 function parse(pieces: readonly Buffer[], maxLineBytes?: number): Parsed {
   const chunks: SynthesisChunk[] = [];
-  const onRecord = (record: SynthesisChunk) => void chunks.push(record);
-  const parser = new NdjsonParser({ onRecord, ...(maxLineBytes === undefined ? {} : { maxLineBytes }) });
+  const parser = new JsonLines({
+    onLine: (bytes, start, end) => void chunks.push(readRecord(bytes, { start, end })),
+    ...(maxLineBytes === undefined ? {} : { maxLineBytes }),
+  });
   let error: string | null = null;
   try {
     for (const piece of pieces) parser.push(piece);
@@ -43,7 +46,7 @@ const text = "Zoë sagt „你好“ 🙂 to José\u0301.";
 const speech = ndjsonSpeech({ text, charsPerChunk: 3 });
 const stream = Buffer.concat(speech.chunks.map((chunk) => chunk.line));
 
-describe("NdjsonParser", () => {
+describe("records of lines", () => {
   it("gives the same records for any cut of the stream", () => {
     const whole = parse([stream]);
     expect(whole.error).toBeNull();
