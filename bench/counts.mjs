@@ -140,7 +140,7 @@ const HANDOVERS = {
     ["the frame is due", "delivery/frame-ring", "FrameRing", "frame"],
     [
       "it is written to the socket",
-      "server/sockets/socket-listener",
+      "server/sockets/live-socket",
       "SocketListener",
       "hand",
       ([item]) => item instanceof Uint8Array,
@@ -153,10 +153,10 @@ const HANDOVERS = {
     ["words get the client's offsets", "timing/client-times", "ClientTimes", "words"],
     ["they wait for their audio", "session/events/segment-events", "SegmentEvents", "addWords"],
     ["the event is logged", "delivery/event-log", "EventLog", "append", ([entry]) => entry.type === "words"],
-    ["it becomes JSON", "delivery/logged-event", "LoggedEvent", "json", (_, entry) => entry.type === "words"],
+    ["it becomes JSON", "delivery/event-log", "LoggedEvent", "json", (_, entry) => entry.type === "words"],
     [
       "it is written to the socket",
-      "server/sockets/socket-listener",
+      "server/sockets/live-socket",
       "SocketListener",
       "hand",
       ([item]) => item.type === "words",
@@ -174,7 +174,7 @@ const HANDOVERS = {
     ],
     [
       "it is written to the socket",
-      "server/sockets/socket-listener",
+      "server/sockets/live-socket",
       "SocketListener",
       "hand",
       ([item]) => item.type === "interrupted",
