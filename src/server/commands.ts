@@ -99,7 +99,7 @@ function carryOut(
     return [202, { session: session.id, utterance_id: utterance.id, ahead }];
   }
   if (command.type !== "interrupt") throw new TypeError("The path names another command");
-  const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
+  const receipts = session.interruptions.interrupt(command.utterance_id, command.keep_ms);
   return [receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] }];
 }
 

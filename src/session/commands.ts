@@ -101,7 +101,7 @@ function carryOut(from: Connection, command: SessionCommand): void {
       return;
     case "interrupt":
       participant.mustInterrupt();
-      session.utterances.interrupt(command.utterance_id, command.keep_ms);
+      session.interruptions.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "cancel":
       participant.mustInterrupt();

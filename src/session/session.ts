@@ -24,8 +24,10 @@ import { Playout } from "./connections/playout.ts";
 import { EventWriter } from "./events/event-writer.ts";
 import { Marks } from "./marks.ts";
 import { OutputRouter } from "./output/output-router.ts";
+import { Interruptions } from "./playback/interrupt.ts";
 import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
+import type { Utterance } from "./playback/utterance.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
 import { PreparedStore } from "./prepared/prepared-store.ts";
@@ -74,6 +76,7 @@ export class Session {
   readonly epoch: string;
   /** What is to be said. */
   readonly utterances: UtteranceCommands;
+  readonly interruptions: Interruptions;
   /** To be played later. */
   readonly prepared: PreparedStore;
   /** Whose texts are still coming. */
@@ -169,11 +172,13 @@ export class Session {
       onDeserted: (error) => this.close(error),
     });
     this.#playout = new Playout({ ...parts, participants });
+    const onGone = (utterance: Utterance): void => this.speakers.forget(utterance);
+    this.interruptions = new Interruptions({ ...parts, playout: this.#playout, onGone });
     this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
-      playout: this.#playout,
-      onGone: (utterance) => this.speakers.forget(utterance),
+      interruptions: this.interruptions,
+      onGone,
     });
     if (deps.tuning.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
     deps.counters.sessionsOpened += 1;
@@ -361,6 +366,7 @@ export class Session {
   close(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.interruptions.close();
     this.utterances.close();
     this.#clock.close();
     this.queue.close();

@@ -1,30 +1,23 @@
 /** Cutting speech: receipts say what was heard, frames that were not sent are dropped, other utterances are said again. */
 import type { LoggedEvent } from "../../delivery/event-log.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Heard } from "../../protocol/events.ts";
-import type { ListenersHeard } from "../connections/playout.ts";
+import type { ListenersHeard, Playout } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Receipts of single listeners in one event. */
 const MAX_RECEIPTS = 16;
-
-export interface Interruption {
-  readonly queue: PlaybackQueue;
-  readonly output: OutputRouter;
-  readonly writer: EventWriter;
-  readonly deps: SessionDeps;
-  /** In the order in which they are spoken; none of them is over. */
-  readonly targets: readonly Utterance[];
-  /** Where the listeners are. */
-  readonly heard: ListenersHeard;
-  readonly stopPlayhead: (ticks: number) => void;
-}
+/** Interruptions with `keep_ms` that wait for their moment. */
+const MAX_WAITING = 16;
 
 /** What POST /interrupt answers with; the same is in the `interrupted` event. */
 export interface InterruptReceipt {
@@ -32,6 +25,147 @@ export interface InterruptReceipt {
   readonly heard: Heard;
   readonly unheard_text: string;
   readonly resumable: boolean;
+}
+
+export interface InterruptionsOptions {
+  readonly deps: SessionDeps;
+  readonly output: OutputRouter;
+  readonly queue: PlaybackQueue;
+  readonly writer: EventWriter;
+  readonly clock: PlaybackClock;
+  /** Where the listeners are. */
+  readonly playout: Playout;
+  /** It is cut. */
+  readonly onGone: (utterance: Utterance) => void;
+}
+
+export class Interruptions {
+  readonly #options: InterruptionsOptions;
+  readonly #queue: PlaybackQueue;
+  readonly #clock: PlaybackClock;
+  /** With what each is to cut. */
+  readonly #waiting: WaitingCuts;
+  #isClosed = false;
+
+  constructor(options: InterruptionsOptions) {
+    this.#options = options;
+    this.#queue = options.queue;
+    this.#clock = options.clock;
+    this.#waiting = new WaitingCuts(options.deps.clock);
+  }
+
+  /**
+   * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
+   * or null where the cut comes later.
+   * Throws nothing_to_interrupt, unknown_utterance, queue_full.
+   */
+  interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    const cuttable = this.#cuttable;
+    const target = cuttable.find(({ id }) => id === utteranceId);
+    if (utteranceId !== undefined && target === undefined) throw unknownUtterance(utteranceId, "interrupt");
+    if (cuttable.length === 0) {
+      this.#clock.advance();
+      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
+    }
+    const nowMs = this.#options.deps.clock.nowMs();
+    // What is queued from now on is not meant.
+    const targets = target === undefined ? cuttable : [target];
+    return this.#cutAt(nowMs + keepMs, targets);
+  }
+
+  /**
+   * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
+   * that was played last, if a player says that it has not come to its end.
+   */
+  get #cuttable(): readonly Utterance[] {
+    const { unplayed, lastPlayed } = this.#queue;
+    if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
+    const { ticks, source } = this.#options.playout.heard().place;
+    const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
+    return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waiting.close();
+  }
+
+  /**
+   * Cuts at `atMs`, or when the turn of audio comes that is rendered and not heard yet: the utterance before is heard to its
+   * end. Audio may have been rendered while its cut waited, so the turn is looked at again each time.
+   */
+  #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
+    if (this.#isClosed) return [];
+    const nowMs = this.#options.deps.clock.nowMs();
+    const startTicks = firstStart(targets);
+    const turnMs =
+      startTicks !== null && this.#options.output.demand.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+    const cutMs = Math.max(atMs, turnMs);
+    if (cutMs - nowMs < 1) return this.#cut(targets);
+    this.#waiting.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
+    return null;
+  }
+
+  #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
+    this.#waiting.forget(wanted);
+    const nowMs = this.#options.deps.clock.nowMs();
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    const cuttable = new Set(this.#cuttable);
+    const targets = wanted.filter((target) => cuttable.has(target));
+    const startTicks = firstStart(targets);
+    if (startTicks !== null) this.#clock.sendBefore(startTicks);
+    const heard = this.#options.playout.heard();
+    const receipts = interruptSpeech({ ...this.#options, targets, heard });
+    for (const target of wanted) this.#options.onGone(target);
+    this.#clock.advance(nowMs);
+    return receipts;
+  }
+}
+
+/** Interruptions that wait for their moment: bounded, and each for the utterances that it was given for. */
+class WaitingCuts {
+  readonly #clock: Clock;
+  readonly #waiting = new Map<Timer, Set<Utterance>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls `cut` at `atMs` with those of the targets that were not cut meanwhile. Throws queue_full. */
+  add(atMs: number, targets: readonly Utterance[], cut: (targets: readonly Utterance[]) => void): void {
+    if (this.#waiting.size >= MAX_WAITING) {
+      throw new GatewayError("queue_full", `Interruptions are full: ${MAX_WAITING} wait for their moment`, {
+        retryAfterMs: Math.ceil(atMs - this.#clock.nowMs()),
+      });
+    }
+    const waiting = new Set(targets);
+    const timer = this.#clock.at(atMs, () => {
+      this.#waiting.delete(timer);
+      cut([...waiting]);
+    });
+    this.#waiting.set(timer, waiting);
+  }
+
+  /** These were cut: an earlier order is not for one that goes on since. */
+  forget(targets: readonly Utterance[]): void {
+    for (const waiting of this.#waiting.values()) for (const target of targets) waiting.delete(target);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const timer of this.#waiting.keys()) timer.cancel();
+    this.#waiting.clear();
+  }
+}
+
+/** One cut. */
+interface Interruption extends InterruptionsOptions {
+  /** In the order in which they are spoken; none of them is over. */
+  readonly targets: readonly Utterance[];
+  /** Where the listeners are. */
+  readonly heard: ListenersHeard;
 }
 
 /** What all receipts of an interruption share. */
@@ -45,7 +179,7 @@ interface Shared {
   readonly coming: ComingAudio | null;
 }
 
-export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
+function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const { queue, output, targets } = cut;
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
   const { writeTicks } = queue;
@@ -68,7 +202,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     queue.restart(nextTicks, others);
-    cut.stopPlayhead(nextTicks);
+    cut.clock.stopAt(nextTicks);
   }
   const receipts = targets.map((target) =>
     reportCut(target, cut, {
@@ -144,4 +278,15 @@ function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace)
   if (receipts.length <= MAX_RECEIPTS) return receipts;
   // Those that have heard least: the receipt is theirs.
   return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_RECEIPTS);
+}
+
+/** Where the first of those that are rendered begins. */
+function firstStart(targets: readonly Utterance[]): number | null {
+  return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
+}
+
+export function unknownUtterance(utteranceId: string, what: string): GatewayError {
+  return new GatewayError("unknown_utterance", `No such utterance to ${what}: ${utteranceId}`, {
+    field: "utterance_id",
+  });
 }

@@ -1,31 +1,26 @@
 /**
- * The commands that change what is said: admit, cancel, replace, interrupt, resume. PlaybackQueue owns the utterances;
- * here is who may come in, and what happens when something is cut.
+ * The commands that change what is said: admit, cancel, replace, resume; `interrupt.ts` has the one that cuts. PlaybackQueue
+ * owns the utterances; here is who may come in.
  */
 import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";
-import type { Playout } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
-import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
-import { type InterruptReceipt, interruptSpeech } from "./interrupt.ts";
+import { type Interruptions, unknownUtterance } from "./interrupt.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
 import { UtteranceIds } from "./utterance-ids.ts";
-import { WaitingCuts } from "./waiting-cuts.ts";
 
 export interface UtteranceCommandsOptions {
   readonly sessionId: string;
   readonly deps: SessionDeps;
-  readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
   readonly writer: EventWriter;
   readonly clock: PlaybackClock;
-  /** Where the listeners are. */
-  readonly playout: Playout;
-  /** Cut, or taken out of the queue. */
+  readonly interruptions: Interruptions;
+  /** Taken out of the queue. */
   readonly onGone: (utterance: Utterance) => void;
 }
 
@@ -34,17 +29,13 @@ export class UtteranceCommands {
   readonly #queue: PlaybackQueue;
   readonly #clock: PlaybackClock;
   readonly #ids = new UtteranceIds();
-  /** With what each is to cut. */
-  readonly #waitingCuts: WaitingCuts;
   #isDraining = false;
   #isClosed = false;
 
   constructor(options: UtteranceCommandsOptions) {
-    const { deps } = options;
     this.#options = options;
     this.#queue = options.queue;
     this.#clock = options.clock;
-    this.#waitingCuts = new WaitingCuts(deps.clock);
   }
 
   get isDraining(): boolean {
@@ -103,7 +94,7 @@ export class UtteranceCommands {
    */
   cancel(utteranceId: string | undefined): void {
     if (utteranceId !== undefined && this.#queue.find(utteranceId) === undefined)
-      throw unknown(utteranceId, "cancel");
+      throw unknownUtterance(utteranceId, "cancel");
     const targets = this.#queue.unbegun.filter(
       (utterance) => utteranceId === undefined || utterance.id === utteranceId,
     );
@@ -136,7 +127,7 @@ export class UtteranceCommands {
   replace(what: Replace): void {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
     this.#queue.emitPlayed(this.#clock.playheadTicks);
-    if (what === "all" && !this.#queue.isIdle) this.interrupt(undefined);
+    if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interrupt(undefined);
     else if (what === "queued" && this.#queue.unbegun.length > 0) this.cancel(undefined);
   }
 
@@ -158,90 +149,8 @@ export class UtteranceCommands {
     this.#clock.advance();
   }
 
-  /**
-   * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
-   * or null where the cut comes later.
-   * Throws nothing_to_interrupt, unknown_utterance, queue_full.
-   */
-  interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
-    const cuttable = this.#cuttable;
-    const target = cuttable.find(({ id }) => id === utteranceId);
-    if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
-    if (cuttable.length === 0) {
-      this.#clock.advance();
-      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
-    }
-    const nowMs = this.#options.deps.clock.nowMs();
-    // What is queued from now on is not meant.
-    const targets = target === undefined ? cuttable : [target];
-    return this.#cutAt(nowMs + keepMs, targets);
-  }
-
-  /**
-   * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
-   * that was played last, if a player says that it has not come to its end.
-   */
-  get #cuttable(): readonly Utterance[] {
-    const { unplayed, lastPlayed } = this.#queue;
-    if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
-    const { ticks, source } = this.#options.playout.heard().place;
-    const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
-    return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
-  }
-
   /** Idempotent. */
   close(): void {
     this.#isClosed = true;
-    this.#waitingCuts.close();
   }
-
-  /**
-   * Cuts at `atMs`, or when the turn of audio comes that is rendered and not heard yet: the utterance before is heard to its
-   * end. Audio may have been rendered while its cut waited, so the turn is looked at again each time.
-   */
-  #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
-    if (this.#isClosed) return [];
-    const nowMs = this.#options.deps.clock.nowMs();
-    const startTicks = firstStart(targets);
-    const turnMs =
-      startTicks !== null && this.#options.output.demand.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
-    const cutMs = Math.max(atMs, turnMs);
-    if (cutMs - nowMs < 1) return this.#cut(targets);
-    this.#waitingCuts.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
-    return null;
-  }
-
-  #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
-    this.#waitingCuts.forget(wanted);
-    const nowMs = this.#options.deps.clock.nowMs();
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
-    const cuttable = new Set(this.#cuttable);
-    const targets = wanted.filter((target) => cuttable.has(target));
-    const startTicks = firstStart(targets);
-    if (startTicks !== null) this.#clock.sendBefore(startTicks);
-    const receipts = interruptSpeech({
-      queue: this.#queue,
-      output: this.#options.output,
-      writer: this.#options.writer,
-      deps: this.#options.deps,
-      targets,
-      heard: this.#options.playout.heard(),
-      stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
-    });
-    for (const target of wanted) this.#options.onGone(target);
-    this.#clock.advance(nowMs);
-    return receipts;
-  }
-}
-
-/** Where the first of those that are rendered begins. */
-function firstStart(targets: readonly Utterance[]): number | null {
-  return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
-}
-
-function unknown(utteranceId: string, what: string): GatewayError {
-  return new GatewayError("unknown_utterance", `No such utterance to ${what}: ${utteranceId}`, {
-    field: "utterance_id",
-  });
 }

@@ -49,7 +49,7 @@ describe("events", () => {
       rig.requests[0]?.chunk(countingUlaw(TEXT_MS), { alignment: evenAlignment(TEXT, MS_PER_CHARACTER) });
       rig.requests[0]?.handlers.end();
       rig.clock.advance(1000);
-      session.utterances.interrupt(undefined);
+      session.interruptions.interrupt(undefined);
       expect(phone.line.sent.at(-1)).toBe("clear");
       expect(cues).toHaveLength(1);
       expect([made.mock.calls, read.mock.calls]).toEqual([[], []]);
