@@ -183,7 +183,7 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(ERRORS, text);
 }
 
-export interface ErrorFacts {
+interface ErrorFacts {
   /** The offending field, as the client named it. */
   readonly field?: string;
   /** How long to wait before trying again, in milliseconds. */

@@ -42,7 +42,7 @@ const REASONS = {
   wrong_origin: { code: "forbidden", message: "The token is not for web pages of this origin" },
 } as const satisfies Record<string, Reason>;
 
-export type AccessReason = keyof typeof REASONS;
+type AccessReason = keyof typeof REASONS;
 
 /** What somebody sends who tries keys and tokens: nothing that a key of the file has made. */
 const GUESSES: ReadonlySet<AccessReason> = new Set([

@@ -13,9 +13,9 @@ import { readPassedCaller } from "./passed-caller.ts";
 import { nameOf, UsedTokens } from "./used-tokens.ts";
 
 /** Whom tokens have to be for (RFC 7519 section 4.1.3). */
-export const AUDIENCE = "voicewire";
+const AUDIENCE = "voicewire";
 /** Clocks of two machines differ by this much. */
-export const LEEWAY_MS = 60_000;
+const LEEWAY_MS = 60_000;
 /** A stolen token is good for no longer. */
 export const MAX_LIFE_MS = 24 * 3_600_000;
 

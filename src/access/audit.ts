@@ -123,7 +123,7 @@ export class Audit {
   }
 }
 
-export interface Admission {
+interface Admission {
   readonly surface: string;
   readonly address: string;
   /** null: it is about no session. */

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import { isLoopback } from "./origin-rules.ts";
 
-export interface Binding {
+interface Binding {
   readonly host: string;
   /** Empty: no keys are set. */
   readonly keysFile: string;

@@ -24,7 +24,7 @@ export interface Token {
   readonly expiresMs: number;
 }
 
-export interface Speech {
+interface Speech {
   readonly voiceIds: readonly string[];
   readonly modelId?: string | undefined;
   readonly priority?: number | undefined;

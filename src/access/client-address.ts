@@ -40,7 +40,7 @@ export function readProxyTrust(settings: {
 }
 
 /** What is known of where a request came from. */
-export interface AddressSource {
+interface AddressSource {
   /** The other end of the connection. */
   readonly peer: string;
   /** As a header of the PROXY protocol has it; empty where there was none. */

@@ -25,7 +25,7 @@ const keyId = z.string().regex(/^[A-Za-z0-9.-]{1,64}$/, "expected 1 to 64 letter
 const count = z.number().int().min(1).max(1_000_000_000).exactOptional();
 
 /** Bounds of a key, or of a tenant: of all its keys and tokens together. Without a number: no limit, or that of the settings. */
-export const LIMITS = z.strictObject({
+const LIMITS = z.strictObject({
   connections: count.describe("Connections at once"),
   opens_per_second: count,
   sessions: count.describe("Sessions at once that its clients opened"),
@@ -92,7 +92,7 @@ export interface Key {
   readonly fingerprint: string;
 }
 
-export interface RevokedTokens {
+interface RevokedTokens {
   readonly tokens: ReadonlySet<string>;
   /** Subject, and when its oldest good token was issued, seconds since 1970. */
   readonly subjects: ReadonlyMap<string, number>;

@@ -10,7 +10,7 @@ import type { Audit } from "./audit.ts";
 import type { Caller } from "./caller.ts";
 
 /** So long before its end a connection is warned. */
-export const WARN_BEFORE_MS = 60_000;
+const WARN_BEFORE_MS = 60_000;
 /** For a new token on its way when the old one expires. */
 const GRACE_MS = 25_000;
 /** What was accepted before a token expired is spoken to its end, at most so long. */

@@ -16,7 +16,7 @@ const TOKEN = z.strictObject({
 });
 const PASSED = z.strictObject({ key: KEY.nullable(), token: TOKEN.nullable() });
 
-export type PassedCaller = z.infer<typeof PASSED>;
+type PassedCaller = z.infer<typeof PASSED>;
 
 export function passCaller({ key, token }: Caller): PassedCaller {
   return {

@@ -73,7 +73,7 @@ function readName(name: string): UpstreamFormat {
   };
 }
 
-export interface AudioFormatFacts {
+interface AudioFormatFacts {
   readonly codec: "ulaw" | "alaw" | "opus" | "pcm_s16le";
   /** Hz; for Opus the clock of its timestamps (RFC 7587 section 4.1). */
   readonly sampleRate: number;

@@ -3,7 +3,7 @@ import type { Flag } from "./flags.ts";
 import type { Command } from "./io.ts";
 import { textColumns, wrapLines } from "./output/terminal-text.ts";
 
-export interface HelpPage {
+interface HelpPage {
   readonly name: string;
   /** How it is called, without the program's name; one line each. */
   readonly usage: readonly string[];
@@ -19,7 +19,7 @@ export interface CommandModule {
   readonly run: Command;
 }
 
-export const HELP_FLAG: Flag = { name: "help", short: "h", about: "Show this help" };
+const HELP_FLAG: Flag = { name: "help", short: "h", about: "Show this help" };
 
 const EXIT_CODES =
   "Exit codes: 0 ok, 1 failed, 2 wrong usage or setting, 3 port in use, 4 gateway, upstream, key or voice not available, " +

@@ -11,9 +11,9 @@ import type { Io } from "./io.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Where a setting's value came from. */
-export type Origin = "flag" | "option" | "environment" | "file" | "default";
+type Origin = "flag" | "option" | "environment" | "file" | "default";
 
-export interface SettingsSources {
+interface SettingsSources {
   /** Values of flags, by flag name. */
   readonly flags?: ReadonlyMap<string, string>;
   /** Switches that were given, by flag name: for boolean settings. */

@@ -35,7 +35,7 @@ export interface ClusterOptions {
 }
 
 /** A session that begins here: its epoch, and what another node had of it. */
-export interface OpenedSession {
+interface OpenedSession {
   readonly epoch: string;
   readonly former: Replica | null;
 }

@@ -7,7 +7,7 @@ import { type Logger, silentLog } from "../kit/log.ts";
 import type { Bus, BusHandle, Entry, TableChange } from "./bus/bus.ts";
 import { isLiving, type NodeRegistry } from "./bus/node-registry.ts";
 
-export interface SessionOwner {
+interface SessionOwner {
   /** Name of the node, and which process of that name it is. */
   readonly node: string;
   readonly incarnation: string;

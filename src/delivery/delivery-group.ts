@@ -12,7 +12,7 @@ import type { Delivery } from "./listener.ts";
 import type { Rendition } from "./rendition.ts";
 import type { Behind, SendQueue } from "./send-queue.ts";
 
-export interface DeliveryShape {
+interface DeliveryShape {
   readonly pace: Pace;
   readonly leadMs: number;
   readonly events: readonly EventKind[];

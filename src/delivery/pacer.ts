@@ -34,7 +34,7 @@ export interface Paced {
  * Who is woken before whom in one wake: `first` those whose frames are heard the moment they are sent (a phone without a
  * buffer), and they have sent before anything is made for the others, who are sent ahead and can wait for some ms.
  */
-export type WakeOrder = "first" | "after";
+type WakeOrder = "first" | "after";
 
 /** Handle of one session in the pacer; asking again moves the wake, it never adds a second one. */
 export interface PacedEntry {

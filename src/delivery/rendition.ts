@@ -222,7 +222,7 @@ export class Rendition {
   }
 }
 
-export function describeAudio(shape: RenditionShape, startMs: number): AudioDescription {
+function describeAudio(shape: RenditionShape, startMs: number): AudioDescription {
   const facts = AUDIO_FORMATS[shape.format];
   const samples = frameSamples(shape.format, shape.frameMs);
   return {

@@ -1,6 +1,6 @@
 /** The URL of an address that is listened on. */
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly scheme: "http" | "https";
   readonly host: string;
   readonly port: number;

@@ -35,7 +35,7 @@ export interface WorkerPoolOptions {
   readonly onThreadLost?: (error: GatewayError) => void;
 }
 
-export interface JobHandlers<Reply> {
+interface JobHandlers<Reply> {
   reply(reply: Reply): void;
   /**
    * Nothing follows. `internal`: the thread crashed or hung. `draining`: the pool was closed. Or what the thread said where

@@ -14,7 +14,7 @@ export interface RegionFigures {
 }
 
 /** What is counted of a voice that several upstreams may speak, at one of them. */
-export interface VoiceUpstreamFigures {
+interface VoiceUpstreamFigures {
   readonly voice: string;
   readonly upstream: string;
   /** Answers that were spoken. */
@@ -24,7 +24,7 @@ export interface VoiceUpstreamFigures {
 }
 
 /** What is counted of the phrase cache. */
-export interface PhraseFigures {
+interface PhraseFigures {
   /** Requests answered from memory; asked of the upstream; that shared one that was on its way. */
   readonly hits: number;
   readonly misses: number;
@@ -34,7 +34,7 @@ export interface PhraseFigures {
 }
 
 /** What is counted of the door. */
-export interface DoorFigures {
+interface DoorFigures {
   /** Reason -> how many were refused for it. */
   readonly refusals: ReadonlyMap<string, number>;
   /** Callers and addresses of which something is counted. */
@@ -71,7 +71,7 @@ export interface NodeFigures {
   };
 }
 
-export interface Gauges {
+interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
   readonly inboxBytes: () => number;

@@ -262,7 +262,7 @@ export type Replacement = Readonly<z.infer<typeof replacements>[number]>;
 
 const TYPE_NAMES = Object.keys(COMMANDS).join(", ");
 
-export interface ParsedCommand {
+interface ParsedCommand {
   readonly command: Command;
   /** Fields that this version does not know, at the top level. */
   readonly ignored: readonly string[];

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ERRORS, GatewayError } from "../errors.ts";
 import { readJson } from "./read-json.ts";
 
-export const SPEECH_FORMATS = ["mp3", "opus", "flac", "wav", "pcm"] as const;
+const SPEECH_FORMATS = ["mp3", "opus", "flac", "wav", "pcm"] as const;
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number];
 
 export interface OpenAiSpeechRequest {
@@ -60,7 +60,7 @@ function invalid(field: string, reason: string): GatewayError {
   return new GatewayError("invalid_field", `Field '${field}' is not valid: ${reason}`, { field });
 }
 
-export interface OpenAiError {
+interface OpenAiError {
   readonly status: number;
   /** JSON. */
   readonly body: string;
@@ -86,7 +86,7 @@ export function openAiError(error: GatewayError): OpenAiError {
   return { status, body: JSON.stringify({ error: { message, type, param, code } }) };
 }
 
-export interface Usage {
+interface Usage {
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly total_tokens: number;

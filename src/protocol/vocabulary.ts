@@ -62,7 +62,7 @@ export const CALLER_FORMATS = [
 export type CallerFormat = (typeof CALLER_FORMATS)[number];
 
 export const ROLES = ["both", "speaker", "listener"] as const;
-export type Role = (typeof ROLES)[number];
+type Role = (typeof ROLES)[number];
 export const PACES = ["realtime", "burst"] as const;
 export type Pace = (typeof PACES)[number];
 export const FRAMINGS = ["raw", "rtp"] as const;

@@ -24,7 +24,7 @@ export interface WyomingReaderOptions {
 }
 
 /** What a frame may hold, bytes. */
-export interface WyomingLimits {
+interface WyomingLimits {
   readonly header: number;
   readonly data: number;
   readonly payload: number;

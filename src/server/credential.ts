@@ -52,7 +52,7 @@ export function allPresentedBy(req: HttpRequest): Presented[] {
 }
 
 /** What a carrier is set up to be known by. */
-export interface CarrierHeaders {
+interface CarrierHeaders {
   readonly headers: ReadonlyMap<string, string>;
   /** The query of the URL, still encoded, without the question mark. */
   readonly query: string;

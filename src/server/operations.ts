@@ -35,7 +35,7 @@ export interface OperationsOptions {
   readonly details?: () => object;
 }
 
-export type SessionCounts = Pick<Sessions, "count" | "isLeaving">;
+type SessionCounts = Pick<Sessions, "count" | "isLeaving">;
 
 /** Listens. Rejects with port_in_use. */
 export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {

@@ -5,7 +5,7 @@ import { passCaller } from "../access/passed-caller.ts";
 import { withoutTokens } from "./credential.ts";
 
 /** Of any client. */
-export interface ClientFacts {
+interface ClientFacts {
   readonly sessionId: string;
   readonly caller: Caller;
   readonly address: string;

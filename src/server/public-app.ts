@@ -29,7 +29,7 @@ export interface CertifiedPort extends ListeningPort {
   certificate(): Certificate | null;
 }
 
-export interface PublicApp {
+interface PublicApp {
   readonly routes: AppRoutes;
   /** Once all routes are there. Rejects with port_in_use, invalid_config. */
   listen(): Promise<CertifiedPort>;

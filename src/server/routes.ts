@@ -36,7 +36,7 @@ import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
 
 /** What a route asks of who sends a request. */
-export type RouteAccess =
+type RouteAccess =
   /** Nothing: it says nothing about anybody. */
   | "anybody"
   /** A key or a token, whatever it allows. */
@@ -355,7 +355,7 @@ export class CheckedRoutes implements Routes {
 }
 
 /** Who asks, at which route. */
-export interface Asked {
+interface Asked {
   readonly door: Door;
   readonly caller: Caller;
   readonly surface: string;

@@ -50,7 +50,7 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAp
   readonly callPorts: readonly CallPorts[];
 }
 
-export interface CallPorts {
+interface CallPorts {
   route(app: Routes): void;
   /** What other nodes ask of it. Default: nothing. */
   answerHosted?(request: HostedRequest, answer: HostedAnswer): void;

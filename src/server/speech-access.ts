@@ -6,7 +6,7 @@ import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
 import type { WaitingText } from "../vendor-sockets/ports.ts";
 
-export interface AskedVoices {
+interface AskedVoices {
   readonly voiceIds: readonly string[];
   /** "": the upstream's own, whichever that is; null: there is none, or it is checked elsewhere. */
   readonly modelId: string | null;

@@ -1,6 +1,6 @@
 /** The error bodies of the interface: the current shape, the validation list, and FastAPI's own. */
 
-export interface ApiErrorDetail {
+interface ApiErrorDetail {
   readonly type: string;
   readonly code: string;
   readonly message: string;

@@ -41,7 +41,7 @@ export interface Account {
 }
 
 /** See access/limits/limits.ts. */
-export interface SpeechBudget {
+interface SpeechBudget {
   /** One more utterance, of so many characters to begin with. Throws where it may not be. */
   begin(characters: number): ChargedUtterance;
   /** More text of an utterance that was begun, maybe by another. Throws where it may not be. */
@@ -184,7 +184,7 @@ export function speak(
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
-export function converse(
+function converse(
   session: Session,
   command: DialogueCommand,
   account: Account = {},

@@ -15,7 +15,7 @@ import type { LanguageVoices } from "./language-voices.ts";
 import type { VoiceLoudness } from "./voice-loudness.ts";
 
 /** The settings that shape a session; their table, config/speech.ts, says what each is. */
-export type SessionSettings = Pick<
+type SessionSettings = Pick<
   Config,
   | "maxMessageBytes"
   | "maxTextChars"

@@ -10,7 +10,7 @@ interface HeardCharacter {
   readonly endTicks: number;
 }
 
-export interface Cut {
+interface Cut {
   /** Client's text. */
   readonly text: string;
   readonly characters: readonly HeardCharacter[];

@@ -8,7 +8,7 @@ import { WordPositions } from "../text/word-positions.ts";
 import type { SegmentSpan } from "./heard-share.ts";
 
 /** An utterance, as far as its text goes. */
-export interface SegmentedText {
+interface SegmentedText {
   readonly transcript: { readonly segments: readonly SegmentSpan[] };
   readonly spoken: SpokenText;
   readonly joints: readonly number[];

@@ -20,7 +20,7 @@ const MAX_VOICES = 2000;
 /** What was said before the last minutes counts less and less: a voice may be changed upstream. */
 const MAX_SECONDS = 120;
 
-export interface LevelledSpeech {
+interface LevelledSpeech {
   readonly voiceIds: readonly string[];
   readonly modelId: string;
   /** Narrow band sound is less loud than wide, so each format is learned by itself. */

@@ -62,7 +62,7 @@ export interface LegOptions {
   readonly onEnd: (closeCode: number, reason: string) => void;
 }
 
-export interface LegDeps {
+interface LegDeps {
   readonly sessions: Sessions;
   readonly clock: Clock;
   readonly log: Logger;

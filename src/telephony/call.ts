@@ -71,7 +71,7 @@ export interface CallOptions {
   readonly rights: CallRights;
 }
 
-export interface CallDeps extends Pick<FollowingLegOptions, "sessions" | "far"> {
+interface CallDeps extends Pick<FollowingLegOptions, "sessions" | "far"> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly stats: CallStats;

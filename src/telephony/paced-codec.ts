@@ -37,7 +37,7 @@ export function pacedCall(
 }
 
 /** How a call is played to its peer. */
-export interface PacedOutput extends Pick<PacedPlayerOptions, "send" | "onSkipped"> {
+interface PacedOutput extends Pick<PacedPlayerOptions, "send" | "onSkipped"> {
   readonly pacer: Pacer;
   readonly clock: Clock;
   /** What the call's format is made of. */

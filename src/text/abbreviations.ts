@@ -7,7 +7,7 @@
  * - `initial`: "J. Smith": belongs to a name.
  * - `maybe`: "U.S.", "etc.": the sentence ends if the next word is one that likes to start sentences.
  */
-export type StopMeaning = "end" | "never" | "number" | "initial" | "maybe";
+type StopMeaning = "end" | "never" | "number" | "initial" | "maybe";
 
 const NEVER = words(`
   mr mrs ms mx dr drs prof gen sen rep gov lt col capt cpt cmdr cdr sgt maj adm rev hon pres supt msgr messrs mssrs

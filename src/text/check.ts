@@ -1,6 +1,6 @@
 /** Text that no upstream may be sent: half a surrogate pair, or a control character that no keyboard types. */
 
-export interface BadText {
+interface BadText {
   /** UTF-16 index of the first offending code unit. */
   readonly index: number;
   readonly reason: "lone_surrogate" | "control_character";

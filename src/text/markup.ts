@@ -54,7 +54,7 @@ export function readTag(text: string): Tag | null {
 /** SSML elements that mean nothing when they are cut: the service would say the tags, or the wrong sound. */
 export const ATOMIC_ELEMENTS: ReadonlySet<string> = new Set(["phoneme", "say-as", "sub", "w", "emphasis"]);
 
-export interface TagGateHandlers {
+interface TagGateHandlers {
   /** A code point that is text, with the UTF-16 offset where it stands. */
   readonly character: (codePoint: number, index: number) => void;
   /** A whole tag, `end` exclusive. */

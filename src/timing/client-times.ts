@@ -7,7 +7,7 @@ import type { MappedSpan } from "../text/prepare/spoken-map.ts";
 import { type TimedCharacters, type TimedWord, weaker, widestBound } from "./timed.ts";
 
 /** The correspondence of both texts; `text/spoken-text.ts` is the real one. */
-export interface TextCorrespondence {
+interface TextCorrespondence {
   readonly client: string;
   readonly isSame: boolean;
   /** No text will follow. */

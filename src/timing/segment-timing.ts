@@ -24,7 +24,7 @@ export interface SegmentTimingOptions {
   readonly estimator: TimingEstimator;
 }
 
-export interface ChunkFacts {
+interface ChunkFacts {
   /**
    * Seconds of the response's audio received so far, this chunk's included, to the sample. Characters beyond it wait for
    * their audio. Chunks without an alignment have to be pushed, too, or the next one's audio seems to begin with theirs.

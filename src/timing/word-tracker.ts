@@ -5,7 +5,7 @@
 import type { Timing } from "../protocol/vocabulary.ts";
 import { type TimedCharacters, type TimedWord, weaker, widestBound } from "./timed.ts";
 
-export interface FoundWord {
+interface FoundWord {
   readonly text: string;
   readonly start: number;
   readonly end: number;

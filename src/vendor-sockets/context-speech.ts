@@ -12,7 +12,7 @@ import { createJoinedAudio } from "./joined-audio.ts";
 import type { SocketDeps, WaitingText } from "./ports.ts";
 import { boundWaiting, startAttempt } from "./requests.ts";
 
-export interface ContextOutput {
+interface ContextOutput {
   /** Whether more audio may be sent now. */
   hasRoom(): boolean;
   audio(message: AudioMessage): void;

@@ -6,7 +6,7 @@ const RETRY_MS = 1000;
 /** The speech service gives up a body that stands still for a minute. */
 const MAX_WAIT_MS = 30_000;
 
-export interface BodyRules {
+interface BodyRules {
   /** Throws rate_limited where its client has sent too much lately. */
   mustSend(): void;
   sent(bytes: number): void;

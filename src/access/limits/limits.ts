@@ -67,7 +67,7 @@ export interface ReservedSpeech {
 }
 
 /** Pays for what one caller says. */
-export interface SpeechBudget {
+interface SpeechBudget {
   /** One more utterance, of so many characters to begin with. Throws queue_full, and what `spend` does. */
   begin(characters: number): ChargedUtterance;
   /** More text of an utterance that was begun, maybe on another's budget. Throws queue_full, and what `spend` does. */

@@ -33,7 +33,7 @@ const LOOKED_AT_WHEN_FULL = 64;
 /** The longest time in which a bucket drains, ms: all rates are of a minute or less. */
 const DRAINED_AFTER_MS = 60_000;
 
-export interface Taking {
+interface Taking {
   readonly count: number;
   readonly rate: Rate;
   readonly nowMs: number;

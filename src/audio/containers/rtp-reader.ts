@@ -44,9 +44,7 @@ export function parseRtp(packet: Uint8Array): RtpPacket | null {
 }
 
 /** `fresh`: in order, after `missing` that did not come; `stale`: came before or too late. */
-export type SequenceVerdict =
-  | { readonly kind: "fresh"; readonly missing: number }
-  | { readonly kind: "stale" };
+type SequenceVerdict = { readonly kind: "fresh"; readonly missing: number } | { readonly kind: "stale" };
 
 /** How far back a packet is late and not the beginning of another stream (RFC 3550 appendix A.1: MAX_MISORDER). */
 const MAX_LATE = 100;

@@ -6,7 +6,7 @@ const TAG_EXTENSIBLE = 0xfffe;
 const FMT_BYTES = 16;
 const MAX_CHANNELS = 8;
 
-export interface WavSound {
+interface WavSound {
   /** As `pcm_16000` or `ulaw_8000`; not every rate is one that can be resampled. */
   readonly format: string;
   readonly audio: Uint8Array;

@@ -39,7 +39,7 @@ export interface KernelTable {
 }
 
 /** Where a stream stands after a call. */
-export interface KernelPlace {
+interface KernelPlace {
   /** Samples that no later output needs. */
   readonly used: number;
   /** Place of the next output between two inputs, 0 .. up-1. */

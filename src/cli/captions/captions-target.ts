@@ -41,7 +41,7 @@ export function shownText({ cue }: ShownCue, mode: CueMode, separator: string): 
 /** Longest answer that is looked at. */
 const MAX_ANSWER_CHARS = 1000;
 
-export interface TextRequest {
+interface TextRequest {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** What is posted as text; without it the address is only asked. */

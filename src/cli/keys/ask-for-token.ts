@@ -9,7 +9,7 @@ import { keyRefused } from "../session/gateway-key.ts";
 const TIMEOUT_MS = 5_000;
 const CODES = { 403: "forbidden", 429: "rate_limited" } as const;
 
-export interface AskedToken {
+interface AskedToken {
   readonly subject: string;
   readonly grants: Grants;
   readonly lifeSeconds: number;

@@ -10,7 +10,7 @@ export const AUDIO_FORMAT_NAMES: readonly AudioFormat[] = LISTENER_FORMATS.filte
 );
 
 /** `raw` = the frames one after the other, as they came. */
-export type Container = "wav" | "ogg" | "mp3" | "raw";
+type Container = "wav" | "ogg" | "mp3" | "raw";
 
 export interface OutputFormat {
   readonly container: Container;

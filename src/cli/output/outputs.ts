@@ -10,7 +10,7 @@ import { type CaptionEvent, CaptionFiles } from "./caption-files.ts";
 import type { OutputPlan } from "./output-plan.ts";
 import { type Player, startPlayer } from "./player.ts";
 
-export interface OutputsPlan extends Omit<OutputPlan, "isJson"> {
+interface OutputsPlan extends Omit<OutputPlan, "isJson"> {
   readonly isQuiet: boolean;
   /** The player's command line; undefined = no sound. */
   readonly player: readonly string[] | undefined;

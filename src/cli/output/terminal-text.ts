@@ -22,7 +22,7 @@ const CONTROLS = /[\p{Cc}]/gu;
 const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Columns that one grapheme takes: 0, 1 or 2. Half-width kana are in their script's class but take one. */
-export function graphemeColumns(grapheme: string): number {
+function graphemeColumns(grapheme: string): number {
   if (grapheme >= "\uff61" && grapheme <= "\uff9f") return 1;
   if (ZERO.test(grapheme)) return 0;
   return WIDE.test(grapheme) || EMOJI.test(grapheme) ? 2 : 1;

@@ -21,7 +21,7 @@ export interface ClusterOptions {
 }
 
 /** A bus that stands already; whoever does not start a gateway with it closes it. */
-export interface OpenCluster extends ClusterPlace {
+interface OpenCluster extends ClusterPlace {
   close(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /** Whether a port can be listened on: asked before anything slow is started, and by doctor. */
 import { createServer } from "node:net";
 
-export interface Address {
+interface Address {
   readonly host: string;
   readonly port: number;
 }

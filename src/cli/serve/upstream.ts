@@ -9,7 +9,7 @@ import type { Io } from "../io.ts";
 import { entriesOf } from "../settings.ts";
 import { type EmbeddedOptions, type EmbeddedService, startEmbeddedService } from "./embedded.ts";
 
-export type UpstreamTarget =
+type UpstreamTarget =
   | { readonly kind: "embedded" }
   | { readonly kind: "remote"; readonly baseUrl: BaseUrl; readonly label: string };
 
@@ -108,7 +108,7 @@ async function startOrExplain(options: OpenUpstreamOptions): Promise<EmbeddedSer
   }
 }
 
-export const VOICE_PACKAGE = "@echogarden/espeak-ng-emscripten";
+const VOICE_PACKAGE = "@echogarden/espeak-ng-emscripten";
 
 /** What serve, say and doctor say alike. */
 export const VOICE_PACKAGE_ADVICE =

@@ -8,7 +8,7 @@ import type { Io } from "../io.ts";
 import { startWithUpstream } from "../serve/start.ts";
 import { gatewayUrl } from "./join-session.ts";
 
-export interface GatewayTarget {
+interface GatewayTarget {
   /** http(s), without a slash at the end. */
   readonly baseUrl: string;
   /** Ends what was started for this; a gateway that was there before stays. */

@@ -8,7 +8,7 @@ import { ERRORS, type ErrorCode, GatewayError, toGatewayError } from "../../erro
 import type { BusState, Entry, TableChange } from "./bus.ts";
 
 /** An error of ours, which would arrive as one of nobody's. */
-export interface WireError {
+interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly retryAfterMs: number | undefined;

@@ -18,7 +18,7 @@
  */
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 
-export const RELAY_VERSION = 1;
+const RELAY_VERSION = 1;
 
 const KIND = { open: 1, message: 2, buffered: 3, closed: 4, deliver: 5, end: 6, taken: 7, reset: 8 } as const;
 const UUID_CHARS = 36;
@@ -54,7 +54,7 @@ export type RelayRecord =
   | { readonly kind: "taken"; readonly bytes: number }
   | { readonly kind: "reset"; readonly link: number };
 
-export interface RelayPlace {
+interface RelayPlace {
   /** The process that sent it: its incarnation. */
   readonly from: string;
   readonly link: number;

@@ -62,7 +62,7 @@ export interface RelayOptions<Facts, Connection> {
 }
 
 /** What crossed the bus between this node and all others, since its start. */
-export interface RelayTraffic {
+interface RelayTraffic {
   readonly messagesIn: number;
   readonly bytesIn: number;
   readonly messagesOut: number;

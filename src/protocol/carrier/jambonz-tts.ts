@@ -10,7 +10,7 @@ export type JambonzAudio =
   | { readonly kind: "mp3" }
   | { readonly kind: "l16" | "wav"; readonly sampleRate: number };
 
-export interface JambonzTtsRequest {
+interface JambonzTtsRequest {
   /** Name or id, 1 to 512 characters. */
   readonly voice: string;
   /** As jambonz has it, `en-US`; "" = not said. */

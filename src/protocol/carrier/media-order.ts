@@ -9,7 +9,7 @@ const WINDOW = 4;
 /** So many numbers below the expected one mean that the carrier counts from the start again, not that they are late. */
 const RESTART_AFTER = 16;
 
-export interface InOrder {
+interface InOrder {
   readonly audio: readonly Uint8Array[];
   readonly odd: string | null;
 }

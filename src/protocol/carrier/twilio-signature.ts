@@ -5,7 +5,7 @@
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-export interface SignedUpgrade {
+interface SignedUpgrade {
   readonly authToken: string;
   /** As Twilio has it, e.g. `wss://example.com/carrier/twilio`. */
   readonly url: string;

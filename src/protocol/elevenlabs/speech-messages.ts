@@ -5,7 +5,7 @@ import { readJson } from "../read-json.ts";
 import { type DictionaryLocator, locatorsOf, shared, stripped } from "./message-json.ts";
 
 /** The upstream judges what is not judged here. */
-export interface SpeechVoiceSettings {
+interface SpeechVoiceSettings {
   readonly stability?: number;
   readonly similarity_boost?: number;
   readonly style?: number;

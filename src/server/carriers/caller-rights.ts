@@ -10,7 +10,7 @@ import { checkCommand } from "../sockets/live-access.ts";
 import { audited } from "../speech-access.ts";
 
 /** What a request that sets a call up says of it, by the names that the call has it under. */
-export interface CallParameters {
+interface CallParameters {
   readonly session: string;
   readonly text?: string;
   readonly voice_id?: string;

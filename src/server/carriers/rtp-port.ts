@@ -39,7 +39,7 @@ const MAX_UNANSWERED = 250;
  */
 const STREAM_CHANGE_MS = 500;
 
-export type RtpFormat = "ulaw_8000" | "alaw_8000";
+type RtpFormat = "ulaw_8000" | "alaw_8000";
 
 export interface RtpPeer {
   /** An IP address as packets that come from it name it. */

@@ -28,7 +28,7 @@ import type { CarrierAuth } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
 import { type RtpCall, type RtpPeer, RtpPort, rtpFamily } from "./rtp-port.ts";
 
-export interface PortRange {
+interface PortRange {
   readonly from: number;
   readonly to: number;
 }

@@ -15,7 +15,7 @@ export interface Encoder {
 }
 
 /** Audio as events instead of a plain body. */
-export interface BodyEvents {
+interface BodyEvents {
   audio(bytes: Uint8Array): Uint8Array;
   /** The last one; how much audio the upstream has sent. */
   done(audioBytes: number): Uint8Array;

@@ -30,16 +30,16 @@ import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
 
 /** As upstream/transport/forward.ts has them. */
-export type HeaderList = readonly (readonly [name: string, value: string])[];
+type HeaderList = readonly (readonly [name: string, value: string])[];
 
-export interface ProxyHandlers {
+interface ProxyHandlers {
   head(status: number, headers: HeaderList): void;
   data(piece: Uint8Array): void;
   end(): void;
   error(error: GatewayError): void;
 }
 
-export interface Proxied {
+interface Proxied {
   pause(): void;
   resume(): void;
   touch(): void;
@@ -57,7 +57,7 @@ interface News {
   readonly pieces: Uint8Array[];
 }
 
-export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface ProxyOptions {
   readonly door: Door;

@@ -24,7 +24,7 @@ export interface PlayerListener extends Listener {
 }
 
 /** Who joins, and what for. */
-export interface FarJoining {
+interface FarJoining {
   readonly call: LiveCall;
   readonly joining: ParsedSettings;
   readonly http: HttpArrival;

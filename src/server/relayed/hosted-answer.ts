@@ -14,8 +14,8 @@ import type { HostedClient, TakeIn } from "./relay-host.ts";
 /** Well below what a bus takes as one message. */
 const PIECE_BYTES = 64 * 1024;
 
-export const REQUEST_ROUTES = ["speak", "interrupt", "vtt", "srt", "rtp"] as const;
-export type RequestRoute = (typeof REQUEST_ROUTES)[number];
+const REQUEST_ROUTES = ["speak", "interrupt", "vtt", "srt", "rtp"] as const;
+type RequestRoute = (typeof REQUEST_ROUTES)[number];
 
 /** The body of an answer that goes on. */
 export interface AnswerStream {
@@ -39,7 +39,7 @@ export interface HostedRequest extends Omit<PassedFacts, "kind" | "more"> {
 }
 
 /** Answers one request; what it throws is the answer. */
-export type AnswerRequest = (request: HostedRequest, answer: HostedAnswer) => void;
+type AnswerRequest = (request: HostedRequest, answer: HostedAnswer) => void;
 
 export function takeInRequests(answerRequest: AnswerRequest): TakeIn {
   return ({ more, ...facts }, listener) => {

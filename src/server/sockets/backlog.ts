@@ -3,7 +3,7 @@
 /** What a message is read from: lent by the server library, or a view of a backlog. Good for one call only. */
 export type Bytes = ArrayBuffer | Uint8Array;
 
-export interface WaitingMessage {
+interface WaitingMessage {
   readonly bytes: Uint8Array;
   readonly isBinary: boolean;
 }

@@ -21,7 +21,7 @@ export interface MessageSocketsOptions {
 }
 
 /** `R`: what a request asks for. */
-export interface MessageSocketHandlers<R> {
+interface MessageSocketHandlers<R> {
   /** null: it may not connect, and has been answered. */
   readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
   /** null: it may not stay, and was ended. */

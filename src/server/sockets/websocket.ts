@@ -7,7 +7,7 @@ import type { Bytes } from "./backlog.ts";
 /** Messages over the limit are still read up to so many times of it, so that they can be answered with an error. */
 export const HARD_MESSAGE_FACTOR = 8;
 
-export interface SocketLimits {
+interface SocketLimits {
   /** A message beyond it closes the socket without a word. */
   readonly hardMessageBytes: number;
   /** What may wait for a client, counting what one batch or message may add to a full send queue. */
@@ -27,7 +27,7 @@ export function socketLimits({ hardMessageBytes, maxBackpressureBytes, idleSecon
   } as const satisfies WebSocketBehavior<unknown>;
 }
 
-export interface Upgrade<T> {
+interface Upgrade<T> {
   readonly context: us_socket_context_t;
   /** What the library keeps for the socket. */
   readonly data: T;

@@ -32,7 +32,7 @@ export interface TlsPortOptions extends Address {
   readonly watchMs?: number | undefined;
 }
 
-export interface TlsPort extends ListeningPort {
+interface TlsPort extends ListeningPort {
   /** That new connections get. */
   certificate(): Certificate;
 }

@@ -16,7 +16,7 @@ export interface ReferenceSpeech {
   readonly unitSeconds: Float64Array;
 }
 
-export interface TextWord {
+interface TextWord {
   /** UTF-16 offsets in the text. */
   readonly start: number;
   readonly end: number;

@@ -1,7 +1,7 @@
 /** When the client has gone, or its answer is over, whatever is done for it ends. */
 import type { ServerResponse } from "node:http";
 
-export interface ClientSignal {
+interface ClientSignal {
   readonly signal: AbortSignal;
   /** The answer's own end is no leaving: after this the signal is silent. Idempotent. */
   release(): void;

@@ -7,7 +7,7 @@ import type { ConversionPool } from "./conversion-pool.ts";
 import type { Manner } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
-export interface Conversion {
+interface Conversion {
   readonly source: () => AsyncIterable<PcmPiece>;
   readonly target: VoiceProfile;
   readonly removesNoise: boolean;

@@ -14,7 +14,7 @@ const BANDS_PER_OCTAVE = (ENVELOPE_BANDS - 1) / OCTAVES;
 const FFT_SIZE = 1024;
 const FOURIER = new Fourier(FFT_SIZE);
 /** Formants move no further than this, either way: what is farther apart is different in other ways, too. */
-export const MAX_FORMANT_RATIO = 1.3;
+const MAX_FORMANT_RATIO = 1.3;
 /** Bands hold at least this many Hz, so that the harmonics of a high voice do not show as formants. */
 const MIN_BAND_HZ = 300;
 /** Frames more than this below the loudest are not looked at. */
@@ -74,7 +74,7 @@ export function formantRatio(
 }
 
 /** The shift in bands at which the source's envelope is most like the target's. */
-export function shiftOf(source: readonly number[], target: readonly number[]): number {
+function shiftOf(source: readonly number[], target: readonly number[]): number {
   const reach = Math.log2(MAX_FORMANT_RATIO) * BANDS_PER_OCTAVE;
   let best = 0;
   let bestScore = Number.NEGATIVE_INFINITY;

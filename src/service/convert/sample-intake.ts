@@ -9,7 +9,7 @@ import { VOICES, type Voice } from "../voice/engine/voices.ts";
 import type { ConversionPool } from "./conversion-pool.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
-export interface SampleFile {
+interface SampleFile {
   readonly fileName: string;
   readonly mimeType: string;
   read(): AsyncIterable<Uint8Array>;

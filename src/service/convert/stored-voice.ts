@@ -10,7 +10,7 @@ import { ENVELOPE_BANDS } from "./envelope.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 /** A voice from samples, ready to speak. */
-export interface SampledVoice {
+interface SampledVoice {
   readonly stored: StoredVoice;
   /** The embedded voice that speaks for it. */
   readonly base: Voice;

@@ -1,7 +1,7 @@
 /** Which request gets which faults: those of its own header, else those of the setting. */
 import { type Fault, type FaultSetting, faultsAreOff, readHeader } from "./fault.ts";
 
-export interface RequestFaults {
+interface RequestFaults {
   readonly faults: readonly Fault[];
   readonly wantsTruth: boolean;
 }

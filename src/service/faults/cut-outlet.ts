@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Outlet } from "../http/speech/delivery.ts";
 
-export interface Cut {
+interface Cut {
   readonly kind: "reset" | "truncated";
   readonly afterBytes: number;
 }

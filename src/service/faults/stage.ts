@@ -8,7 +8,7 @@ export interface ChunkStage {
   end(): readonly JobChunk[];
 }
 
-export const NO_TIMING: ChunkTiming = {
+const NO_TIMING: ChunkTiming = {
   alignment: null,
   normalizedAlignment: null,
   voiceSegments: [],

@@ -2,7 +2,7 @@
 import { ApiError, type ValidationEntry } from "../api-error.ts";
 import { allMissing, isRecord, type Shape } from "./schema.ts";
 
-export interface RawBody {
+interface RawBody {
   /** The Content-Type header. */
   readonly contentType: string | undefined;
   readonly bytes: Uint8Array | undefined;

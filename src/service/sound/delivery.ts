@@ -9,7 +9,7 @@ const WRITE_BYTES = 8192;
 /** How long a client may take nothing before it is given up. */
 const STALL_MS = 60_000;
 
-export interface SoundDelivery {
+interface SoundDelivery {
   readonly plan: SoundPlan;
   /** One of STREAM_FORMATS. */
   readonly outputFormat: string;

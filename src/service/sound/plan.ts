@@ -18,7 +18,7 @@ export interface SoundSpec {
 }
 
 /** When hits begin: `count` of them (null: up to the end), one after `everySeconds`. */
-export interface HitPlan {
+interface HitPlan {
   readonly count: number | null;
   readonly everySeconds: number;
   /** 0-1: part of the distance by which each may be early or late. */

@@ -23,7 +23,7 @@ export interface NamedSound {
 }
 
 /** Steps that follow each other, each of one sound or of several that are heard together. */
-export interface Prompt {
+interface Prompt {
   /** Empty where no sound was understood. */
   readonly steps: readonly (readonly NamedSound[])[];
   readonly placeChanges: readonly Change[];

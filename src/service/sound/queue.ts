@@ -11,7 +11,7 @@ export interface Place {
   leave(): void;
 }
 
-export interface QueueLimits {
+interface QueueLimits {
   /** Sounds made at once. */
   readonly making: number;
   /** Requests that have not begun. */

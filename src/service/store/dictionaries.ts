@@ -17,7 +17,7 @@ export const MAX_VERSIONS = 100;
 /** Bound of the rules of all versions, as JSON. */
 export const MAX_RULE_BYTES = 64 * 1024 ** 2;
 
-export interface NewDictionary {
+interface NewDictionary {
   readonly name: string;
   readonly description: string | null;
   /** Seconds since 1970. */
@@ -35,7 +35,7 @@ export interface DictionaryVersion {
   readonly rulesCount: number;
 }
 
-export interface DictionaryPage {
+interface DictionaryPage {
   readonly sort: "creation_time_unix" | "name";
   readonly isDescending: boolean;
   readonly includesArchived: boolean;

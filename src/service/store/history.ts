@@ -20,9 +20,9 @@ import { deleteWithMedia, mediaOf } from "./rows.ts";
 export type { HistoryItem, HistoryPage };
 
 export const HISTORY_SOURCES = ["TTS", "STS", "Flows"] as const;
-export type HistorySource = (typeof HISTORY_SOURCES)[number];
+type HistorySource = (typeof HISTORY_SOURCES)[number];
 
-export interface DialogueLine {
+interface DialogueLine {
   readonly text: string;
   readonly voice_id: string;
   readonly voice_name: string;

@@ -29,14 +29,14 @@ export interface Isolation extends NewIsolation {
   readonly media: MediaFile;
 }
 
-export interface IsolationQuery {
+interface IsolationQuery {
   readonly pageSize: number;
   /** From 1. */
   readonly page: number;
   readonly search: string | null;
 }
 
-export interface IsolationPage {
+interface IsolationPage {
   readonly items: readonly Isolation[];
   readonly hasMore: boolean;
 }

@@ -3,7 +3,7 @@ import { type Cell, numberOf, type Row, type StoreDatabase, textOf } from "./dat
 import type { MediaFile, MediaStore } from "./media.ts";
 
 /** Each has the columns `id`, `media_hash` and `media_bytes`. */
-export type MediaTable = "history" | "isolation" | "voice_sample";
+type MediaTable = "history" | "isolation" | "voice_sample";
 
 /** The file that a row names. */
 export function mediaOf(row: Row): MediaFile {

@@ -26,7 +26,7 @@ export interface Sample extends NewSample {
   readonly media: MediaFile;
 }
 
-export interface NewVoice {
+interface NewVoice {
   readonly name: string;
   readonly description: string | null;
   readonly labels: Readonly<Record<string, string>>;

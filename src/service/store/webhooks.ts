@@ -6,7 +6,7 @@ import { headersCell, type NewWebhook, type RequestHeaders, type Webhook, webhoo
 export type { RequestHeaders, Webhook } from "./webhook-row.ts";
 
 /** Deliveries that may wait for one webhook. */
-export const MAX_PENDING = 100;
+const MAX_PENDING = 100;
 
 /** Failures in a row after which a webhook that nobody answers is switched off. */
 const MAX_FAILURES_IN_A_ROW = 10;
@@ -24,7 +24,7 @@ export interface WebhookChanges {
 }
 
 /** What is needed to decide who is next; the body is read when it is sent. */
-export interface DueDelivery {
+interface DueDelivery {
   readonly seq: number;
   readonly webhookId: string;
 }
@@ -38,7 +38,7 @@ export interface Delivery extends DueDelivery {
 }
 
 /** What came of a try. */
-export interface Outcome {
+interface Outcome {
   readonly isSuccess: boolean;
   /** HTTP status of a failure; null where nothing answered. */
   readonly failureCode: number | null;

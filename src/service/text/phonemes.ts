@@ -8,7 +8,7 @@ export const ALPHABETS = ["ipa", "cmu-arpabet"] as const;
 export type Alphabet = (typeof ALPHABETS)[number];
 
 /** `unknown`: the first symbol that stands for no sound of the engine's. */
-export type Pronunciation = { readonly mnemonics: string } | { readonly unknown: string };
+type Pronunciation = { readonly mnemonics: string } | { readonly unknown: string };
 
 /** Between two mnemonics: "t|S" is two sounds, "tS" is one. */
 const SEPARATOR = "|";

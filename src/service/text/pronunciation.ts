@@ -7,11 +7,11 @@ interface RuleBase {
   /** Only where it is a whole word; in scripts without spaces between words it is one anywhere. */
   readonly wordBoundaries: boolean;
 }
-export interface AliasRule extends RuleBase {
+interface AliasRule extends RuleBase {
   readonly type: "alias";
   readonly alias: string;
 }
-export interface PhonemeRule extends RuleBase {
+interface PhonemeRule extends RuleBase {
   readonly type: "phoneme";
   readonly phoneme: string;
   readonly alphabet: Alphabet;

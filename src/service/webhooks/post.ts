@@ -12,7 +12,7 @@ export const TIMEOUT_MS = 10_000;
 /** Of the answer's body, which nobody looks at; a receiver that says more is cut off. */
 const MAX_ANSWER_BYTES = 65_536;
 
-export interface Post {
+interface Post {
   readonly url: string;
   readonly body: string;
   readonly signature: string;

@@ -4,7 +4,7 @@ import { validateHeaderName, validateHeaderValue } from "node:http";
 /** Headers of one webhook. */
 export const MAX_HEADERS = 20;
 /** Bytes of a header's name and value together. */
-export const MAX_HEADER_BYTES = 1024;
+const MAX_HEADER_BYTES = 1024;
 
 /** Those of one connection, those that frame the body, and those that vouch for it. */
 const RESERVED: ReadonlySet<string> = new Set([

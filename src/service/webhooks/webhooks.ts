@@ -17,7 +17,7 @@ import { parseTarget, type Resolve } from "./target.ts";
 /** Webhooks of one workspace. */
 export const MAX_WEBHOOKS = 50;
 /** Of a delivery's body. With the bounds of webhooks and of what waits for each, of the queue too: 1.3 GB at the worst. */
-export const MAX_EVENT_BYTES = 262_144;
+const MAX_EVENT_BYTES = 262_144;
 
 export interface WebhooksOptions {
   readonly log: Logger;
@@ -35,7 +35,7 @@ export interface WebhooksOptions {
   readonly resolve?: Resolve;
 }
 
-export interface WebhooksStats extends CourierStats {
+interface WebhooksStats extends CourierStats {
   /** Events that were not enqueued, as too many waited already; since the start of this process. */
   readonly dropped: number;
 }

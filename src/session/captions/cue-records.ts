@@ -7,7 +7,7 @@ import { msOfTicks } from "../../timing/ticks.ts";
 import type { CaptionSettings } from "../ports.ts";
 
 /** Gets each cue once it is settled, and the end. */
-export interface CueFollower {
+interface CueFollower {
   cues(cues: readonly CueEvent[]): void;
   end(): void;
 }

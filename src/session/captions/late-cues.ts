@@ -14,7 +14,7 @@ import type { SegmentSpan } from "../heard-share.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { CueTracks, type StyledCue } from "./cue-tracks.ts";
 
-export interface LateCues {
+interface LateCues {
   readonly utterance: Utterance;
   /** Those that are there already stay unchanged. */
   readonly styles: readonly CueStyle[];

@@ -48,7 +48,7 @@ export interface Joining {
 }
 
 /** As `hello` names the session. */
-export interface SessionIdentity {
+interface SessionIdentity {
   readonly id: string;
   readonly epoch: string;
 }

@@ -14,7 +14,7 @@ import type { Subscription } from "../output/output-router.ts";
 const ACK_LIFE_MS = 2000;
 
 /** The time, and where the playhead stands. */
-export interface AckMoment {
+interface AckMoment {
   readonly nowMs: number;
   readonly playheadTicks: number;
 }

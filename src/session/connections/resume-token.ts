@@ -121,7 +121,7 @@ export interface ResumePoint {
   readonly listenerId: string | null;
 }
 
-export interface ResumeFacts {
+interface ResumeFacts {
   readonly epoch: string;
   /** Number of the session's latest event. */
   readonly seq: number;

@@ -28,7 +28,7 @@ interface PendingEvent {
 }
 
 /** Where a response that broke off ends: what is behind comes with another one. */
-export interface SegmentCut {
+interface SegmentCut {
   /** Offset in the spoken text, and in the client's. */
   readonly spokenEnd: number;
   readonly clientEnd: number;

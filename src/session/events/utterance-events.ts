@@ -110,7 +110,7 @@ export function writeIgnored(
   }));
 }
 
-export interface Finish {
+interface Finish {
   readonly utterance: Utterance;
   readonly outcome: UtteranceDoneEvent["outcome"];
   /** Where the listeners are when it is emitted. */

@@ -28,7 +28,7 @@ interface Sound {
 }
 
 /** Words that came together. */
-export interface VisemeBatch {
+interface VisemeBatch {
   readonly words: readonly TimedWord[];
   /** When each sound of each word begins. */
   readonly sounds: readonly (readonly Sound[])[];

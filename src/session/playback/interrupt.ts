@@ -20,7 +20,7 @@ const MAX_RECEIPTS = 16;
 const MAX_WAITING = 16;
 
 /** What POST /interrupt answers with; the same is in the `interrupted` event. */
-export interface InterruptReceipt {
+interface InterruptReceipt {
   readonly utterance_id: string;
   readonly heard: Heard;
   readonly unheard_text: string;

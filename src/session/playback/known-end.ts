@@ -8,7 +8,7 @@ const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
 /** Times may come a little behind their audio: so much sound that has no times yet, about a word, may be said again. */
 const LATE_TICKS = 300 * TICKS_PER_MS;
 
-export interface BrokenResponse {
+interface BrokenResponse {
   /** Words of the response, rising; of those heard long ago the last one at least. */
   readonly words: readonly SpokenWord[];
   /** It may not end inside text that stands for other text of the client. */

@@ -17,7 +17,7 @@ import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
 const PUSH_TICKS = 20 * TICKS_PER_MS;
 
 /** How much to render, positions on the timeline. */
-export interface RenderLimits {
+interface RenderLimits {
   readonly untilTicks: number;
   /** Up to here a word may be rendered in parts, because listeners have nothing else. */
   readonly neededTicks: number;

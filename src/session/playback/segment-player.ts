@@ -61,7 +61,7 @@ export interface SegmentPlayerOptions {
 }
 
 /** How much of the audio that is here is wanted, ticks. */
-export interface Wanted {
+interface Wanted {
   /** At most. */
   readonly maxTicks: number;
   /** So much of it at once, though it ends in the middle of a word: listeners have nothing else. */

@@ -34,7 +34,7 @@ import { Transcript } from "./transcript.ts";
 import { UtteranceText } from "./utterance-text.ts";
 
 /** What was heard before it was interrupted, and where it went on last. */
-export interface Resumption {
+interface Resumption {
   /** Offset in the spoken text where it goes on; what is before was heard. */
   readonly spokenStart: number;
   /** How that place is known. */
@@ -67,7 +67,7 @@ interface AnyState {
 }
 
 /** It has not begun, or waits to go on. */
-export interface Queued extends AnyState {
+interface Queued extends AnyState {
   readonly kind: "queued";
 }
 
@@ -78,7 +78,7 @@ export interface Speaking extends AnyState {
 }
 
 /** Its last audio is on the timeline; `startTicks` null: it had none. */
-export interface Played extends AnyState {
+interface Played extends AnyState {
   readonly kind: "played";
   readonly startTicks: number | null;
   readonly endTicks: number;
@@ -98,7 +98,7 @@ export interface Failed extends AnyState {
 }
 
 /** It was cut, or cancelled, and is not on the timeline any more; `startTicks`, `endTicks`: where it was. */
-export interface Interrupted extends AnyState {
+interface Interrupted extends AnyState {
   readonly kind: "interrupted";
   readonly startTicks: number | null;
   readonly endTicks: number | null;
@@ -107,7 +107,7 @@ export interface Interrupted extends AnyState {
   readonly hasFailed: boolean;
 }
 
-export type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
+type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
 
 /** Where its audio has ended. */
 export interface Ending {

@@ -12,7 +12,7 @@ interface Range {
   readonly untilTicks: number;
 }
 
-export interface KeptAudio {
+interface KeptAudio {
   readonly bytes: Uint8Array;
   /** Where it began. */
   readonly startTicks: number;

@@ -92,7 +92,7 @@ export function preparedAttempt(
 }
 
 /** What was being spoken, from the timeline that was cut. */
-export interface CutSpeech {
+interface CutSpeech {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly audio: Uint8Array;

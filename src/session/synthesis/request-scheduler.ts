@@ -29,7 +29,7 @@ const READ_ON_MS = 1250;
 const UNTIMED_SHARE = 0.9;
 const MAX_OPEN = 2;
 
-export interface OpenAttempt {
+interface OpenAttempt {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
   readonly asked: Asked;

@@ -11,7 +11,7 @@ export type RequestTemplate =
   /** Nothing of it is asked of the upstream. */
   | { readonly kind: "sound"; readonly options: QueueOptions & Omit<SpeakCommand, "type" | "text"> };
 
-export interface SourceChoice {
+interface SourceChoice {
   readonly outputFormat: string;
   readonly wantsTiming: boolean;
   readonly voiceId: string;
@@ -23,7 +23,7 @@ export interface SourceChoice {
   readonly utterance: object;
 }
 
-export interface Neighbours {
+interface Neighbours {
   /** Spoken text before and behind the segment. */
   readonly before: string;
   readonly behind: string;

@@ -26,7 +26,7 @@ export interface AddressStart {
   readonly next: number;
 }
 
-export interface Address {
+interface Address {
   readonly end: number;
   readonly spoken: string;
   /** It was too long to be looked at whole. */

@@ -46,7 +46,7 @@ function isKeycapBase(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || unit === 0x23 || unit === 0x2a;
 }
 
-export interface EmojiRun {
+interface EmojiRun {
   /** Behind the white space at its start. */
   readonly start: number;
   /** Behind the last emoji and the white space that follows it. */

@@ -4,7 +4,7 @@ import { KIND, type Kind, kindOf } from "../characters.ts";
 const MAX_OPEN = 16;
 
 /** Of one character. `before`, `after`: code points beside it; 0 = none. */
-export interface Run {
+interface Run {
   readonly character: string;
   readonly length: number;
   readonly before: number;

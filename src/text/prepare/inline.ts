@@ -28,7 +28,7 @@ export function commentEnd(view: View, at: number, searchedTo: number): number {
   return window.length < MAX_COMMENT ? atEnd(view) : NO_MATCH;
 }
 
-export interface Link {
+interface Link {
   /** Where the text's closing bracket stands. */
   readonly textEnd: number;
   readonly end: number;
@@ -105,7 +105,7 @@ function behindTicks(view: View, at: number): number {
   return typeof span === "number" ? at + runLength(view.text, at, "`", MAX_RUN) : span.close + span.ticks;
 }
 
-export interface CodeSpan {
+interface CodeSpan {
   /** Length of the run of ticks on either side. */
   readonly ticks: number;
   /** Where the closing run starts. */

@@ -10,14 +10,14 @@ interface Rule {
   readonly order: number;
 }
 
-export interface RuleMatch {
+interface RuleMatch {
   readonly start: number;
   readonly end: number;
   readonly rule: Rule;
 }
 
 /** Text up to `settled` has no match but `match`, which starts there; what follows `settled` is open without one. */
-export interface RuleSearch {
+interface RuleSearch {
   readonly settled: number;
   readonly match: RuleMatch | null;
 }

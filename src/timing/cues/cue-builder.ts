@@ -35,14 +35,14 @@ export interface CueVoice {
   readonly speaker?: string;
 }
 
-export interface Break {
+interface Break {
   readonly rank: BreakRank | "weak";
   /** UTF-16 offset of the first character behind it. */
   readonly at: number;
 }
 
 /** Finds where a text breaks; `text/boundaries.ts` has the real one (`new BoundaryFinder()`). */
-export interface BreakSource {
+interface BreakSource {
   /** The breaks that this text decides; offsets are into all text pushed. */
   push(text: string): readonly Break[];
 }

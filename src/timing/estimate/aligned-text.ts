@@ -25,7 +25,7 @@ const TRAIL_BEHIND_LETTER_SECONDS = 0.01;
 const MIN_LETTER_SECONDS = 0.005;
 
 /** The audio in which a text is spoken. */
-export interface HeardAudio extends AudioSpan {
+interface HeardAudio extends AudioSpan {
   /** Pauses in it, rising. */
   readonly pauses: readonly Silence[];
 }

@@ -23,7 +23,7 @@ export interface PlacedPunctuation {
   readonly isStop: boolean;
 }
 
-export interface Speech {
+interface Speech {
   readonly places: readonly PlacedPunctuation[];
   /** Seconds of sound before each pause, rising. */
   readonly pauses: readonly number[];

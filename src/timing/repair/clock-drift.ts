@@ -10,7 +10,7 @@
 import { type AudioSpan, TOLERANCE_SECONDS } from "../spans.ts";
 
 /** What one chunk's times say of where they lie. Seconds; times as the upstream counts them. */
-export interface ChunkEnds {
+interface ChunkEnds {
   readonly timesFromSeconds: number;
   /** Where its first character ends. */
   readonly firstToSeconds: number;

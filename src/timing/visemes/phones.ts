@@ -6,7 +6,7 @@
 /** ARPABET, with AX (schwa), UE (front rounded, "ü"), OE (front rounded, "ö") and X (as in "loch"). */
 export type Phone = keyof typeof PHONES;
 
-export interface PhoneShape {
+interface PhoneShape {
   /** Of the 15 of Oculus Lipsync. */
   readonly oculus: OculusViseme;
   /** Of the 22 of Microsoft's speech service, 0 to 21. */

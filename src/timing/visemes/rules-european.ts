@@ -44,7 +44,7 @@ const POLISH = `
 `;
 const FINNISH = "(ä) AE; (ö) OE; (y) UE; (å) OW; (ng) NG; (nk) NG K; (z) T S";
 
-export interface Spelling {
+interface Spelling {
   readonly rules: string;
   /** Zero to nine in words, apart by spaces. */
   readonly digits: string;

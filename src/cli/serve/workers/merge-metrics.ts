@@ -1,6 +1,6 @@
 /** Prometheus texts of several workers as one: each sample gets the label `worker`, each family is in one place. */
 
-export interface Exposition {
+interface Exposition {
   readonly worker: string;
   readonly text: string;
 }

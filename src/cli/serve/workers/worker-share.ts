@@ -27,7 +27,7 @@ export function checkShares(
 
 const MAX_PORT = 65_535;
 
-export interface WorkerPlace {
+interface WorkerPlace {
   /** 1 is the first. */
   readonly worker: number;
   readonly count: number;

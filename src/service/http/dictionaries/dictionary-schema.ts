@@ -13,7 +13,7 @@ import { object, optional, required, type Schema, withDefault } from "../schema.
 export const PATH = "/v1/pronunciation-dictionaries";
 export const TAG = "Pronunciation dictionaries";
 /** Rules that one version may have. */
-export const MAX_RULES = 5000;
+const MAX_RULES = 5000;
 const MAX_NAME_LENGTH = 200;
 const MAX_DESCRIPTION_LENGTH = 2000;
 

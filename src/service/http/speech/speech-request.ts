@@ -50,7 +50,7 @@ export interface EndpointKind {
 const MAX_DIALOGUE_VOICES = 10;
 
 /** What is left to do when everything is in order. */
-export interface AcceptedSpeech {
+interface AcceptedSpeech {
   readonly spec: JobSpec;
   readonly model: Model;
   /** Characters billed. */
