@@ -25,8 +25,3 @@ export function ticksPerSample(sampleRate: number): number {
 export function msOfTicks(ticks: number): number {
   return Math.round((ticks * 1_000_000) / TICKS_PER_SECOND) / 1000;
 }
-
-/** The nearest tick. */
-export function ticksOfSeconds(seconds: number): number {
-  return Math.round(seconds * TICKS_PER_SECOND);
-}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { msOfTicks, TICKS_PER_SECOND, ticksOfSeconds, ticksPerSample } from "../../../src/timing/ticks.ts";
+import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../../../src/timing/ticks.ts";
 
 describe("ticks", () => {
   it.each([8000, 16000, 22050, 24000, 32000, 44100, 48000])(
@@ -27,11 +27,5 @@ describe("ticks", () => {
     expect(msOfTicks(TICKS_PER_SECOND * 0.02)).toBe(20);
     expect(msOfTicks(ticksPerSample(44100))).toBe(0.023);
     expect(msOfTicks(TICKS_PER_SECOND * 86_400 + TICKS_PER_SECOND / 1000)).toBe(86_400_001);
-  });
-
-  it("ticksOfSeconds() takes the nearest tick", () => {
-    expect(ticksOfSeconds(0.02)).toBe(282_240);
-    expect(ticksOfSeconds(1 / 44100)).toBe(ticksPerSample(44100));
-    expect(ticksOfSeconds(0.1 + 0.2)).toBe(ticksOfSeconds(0.3));
   });
 });
