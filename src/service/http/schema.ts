@@ -52,7 +52,7 @@ export type Values<S extends Shape> = {
 };
 
 /** A shape, and the object's reading and description. */
-interface ObjectSchema<S extends Shape> extends Schema<Values<S>> {
+export interface ObjectSchema<S extends Shape> extends Schema<Values<S>> {
   readonly shape: S;
 }
 
