@@ -1,4 +1,5 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
+import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
 import { createDoor, type Door } from "./access/door.ts";
@@ -40,6 +41,9 @@ import { NO_REGISTER, type SessionRegister, Sessions } from "./session/sessions.
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { mustBeLoudness, VoiceLoudness } from "./session/voice-loudness.ts";
 import { Calls } from "./telephony/calls.ts";
+import { SpanExporter } from "./tracing/span-exporter.ts";
+import { Tracer } from "./tracing/tracer.ts";
+import type { TracingSettings } from "./tracing/tracing-settings.ts";
 import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
 import { defaultVoice } from "./upstream/default-voice.ts";
@@ -61,6 +65,8 @@ export interface GatewayOptions {
   readonly services?: readonly ServiceConfig[];
   /** Voices that several of them stand for; default: none. */
   readonly voices?: readonly VoiceConfig[];
+  /** Where traces go; default: nothing is traced. */
+  readonly tracing?: TracingSettings | null;
   /** Clients may ask the upstream to fail, by `x-voicewire-fault`: for the embedded service. Default false. */
   readonly passesFaults?: boolean;
   /** The embedded speech service, where that is the upstream. */
@@ -159,7 +165,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   begun.add(() => door.close());
   const pacer = new Pacer(clock, (nowMs) => cluster?.isHeld(nowMs) === true);
   begun.add(() => pacer.close());
-  const core = { options, config, log, clock, counters, begun, rules, door, pacer };
+  const tracing = openTracing(options, { clock, log, begun });
+  const core = { options, config, log, clock, counters, begun, rules, door, pacer, tracing };
 
   const upstreams = openUpstreams(core);
   const live = await openSessions(core, upstreams, () => cluster ?? NO_REGISTER);
@@ -234,6 +241,8 @@ interface Core {
   readonly rules: ReturnType<typeof readRules>;
   readonly door: Door;
   readonly pacer: Pacer;
+  /** null: nothing is traced. */
+  readonly tracing: Tracing | null;
 }
 
 type Upstreams = ReturnType<typeof openUpstreams>;
@@ -268,6 +277,30 @@ function readRules(config: Config) {
     languageVoices: languageVoicesOf(config.voices),
     textDefaults: textDefaultsOf(config),
   };
+}
+
+// ---- Who is told what was done -----------------------------------------------------------------------------------------
+
+interface Tracing {
+  readonly tracer: Tracer;
+  readonly exporter: SpanExporter;
+}
+
+function openTracing(
+  { tracing, cluster }: GatewayOptions,
+  { clock, log, begun }: Pick<Core, "clock" | "log" | "begun">,
+): Tracing | null {
+  if (tracing === undefined || tracing === null) return null;
+  const resource = {
+    "service.version": VERSION,
+    "service.instance.id": cluster?.nodeName ?? randomUUID(),
+    ...tracing.resource,
+  };
+  const scope = { name: "voicewire", version: VERSION };
+  const exporter = new SpanExporter({ ...tracing, resource, scope, clock, log });
+  begun.add(() => exporter.close());
+  const deliver = (json: string): void => exporter.push(json);
+  return { exporter, tracer: new Tracer({ clock, sampler: tracing.sampler, wallMs: Date.now, deliver }) };
 }
 
 // ---- Who synthesizes ---------------------------------------------------------------------------------------------------
@@ -340,7 +373,7 @@ function warmUp({ upstream, defaultVoice }: Upstreams, log: Logger): void {
 // ---- Sessions, and where they are --------------------------------------------------------------------------------------
 
 async function openSessions(
-  { config, log, clock, counters, pacer, door, begun, rules }: Core,
+  { config, log, clock, counters, pacer, door, begun, rules, tracing }: Core,
   { speech, ownVoices, defaultVoice }: Upstreams,
   register: () => SessionRegister,
 ) {
@@ -371,6 +404,7 @@ async function openSessions(
   const deps = {
     ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, tuning, sounds },
     loudness: new VoiceLoudness(),
+    tracer: tracing?.tracer,
     server: SERVER,
     defaultVoice,
   };
@@ -468,7 +502,7 @@ function openCalls(
 // ---- Ports -------------------------------------------------------------------------------------------------------------
 
 async function listenToClients(core: Core, parts: Parts): Promise<RunningServer> {
-  const { options, config, log, clock, counters, door, begun, rules } = core;
+  const { options, config, log, clock, counters, door, begun, rules, tracing } = core;
   const { upstream, speech, ownVoices } = parts.upstreams;
   const { sessions, tuning, scheduler } = parts.live;
   const { calls, carrierAuth, rtpPorts, audioSocketTickets } = parts.calls;
@@ -491,7 +525,9 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
       firstAudioMs: config.firstAudioMs,
       defaultModel: config.model,
       ownVoices,
+      tracer: tracing?.tracer,
     },
+    tracer: tracing?.tracer,
     defaults: tuning,
     maxMessageBytes: config.maxMessageBytes,
     maxOutboxBytes: config.maxOutboxBytes,
@@ -553,7 +589,7 @@ async function listenToAudioSocket(
 
 /** null: there is no such port. */
 async function listenToWyoming(
-  { config, log, clock, counters, door, begun, rules }: Core,
+  { config, log, clock, counters, door, begun, rules, tracing }: Core,
   { upstream, speech, defaultVoice }: Upstreams,
 ): Promise<WyomingServer | null> {
   if (config.wyomingPort === 0) return null;
@@ -564,6 +600,7 @@ async function listenToWyoming(
     defaultModel: config.model,
     allow: rules.wyomingAllow,
     version: VERSION,
+    traced: tracing?.tracer.within(null),
     host: config.host,
     port: config.wyomingPort,
   });
@@ -575,7 +612,7 @@ async function listenToWyoming(
 
 /** Prometheus text. */
 function metricsOf(
-  { options, counters, door }: Core,
+  { options, counters, door, tracing }: Core,
   { upstreams, live, cluster, calls }: Parts,
   { server, isInsecure }: { readonly server: RunningServer; readonly isInsecure: boolean },
 ): () => Promise<string> {
@@ -602,6 +639,7 @@ function metricsOf(
     }),
     isInsecure,
     cluster: () => cluster?.figures ?? null,
+    spans: () => tracing?.exporter.figures ?? null,
     serviceHangs: () => options.service?.hangs ?? null,
   });
   return async () => `${await exposition()}\n${calls.calls.stats.render()}`;

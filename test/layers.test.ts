@@ -18,6 +18,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   timing: ["kit", "errors.ts"],
   protocol: ["kit", "errors.ts"],
   metrics: ["kit", "errors.ts"],
+  tracing: ["kit", "errors.ts"],
   upstream: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
   delivery: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
   service: ["kit", "errors.ts", "access", "audio", "text", "timing", "protocol", "metrics"],
@@ -82,15 +83,18 @@ const TYPE_ALLOWED: Record<string, readonly string[]> = {
   text: ["protocol", "timing"],
   timing: ["protocol", "text", "audio"],
   protocol: ["timing", "text", "audio"],
-  server: ["delivery"],
+  server: ["delivery", "tracing"],
+  session: ["tracing"],
+  "vendor-sockets": ["tracing"],
   cluster: ["delivery", "session", "metrics"],
+  tracing: ["metrics"],
   client: ["protocol"],
   page: ["protocol"],
 };
 /** Third-party library -> where it may be imported. */
 const LIBRARIES: Record<string, readonly string[]> = {
   "uWebSockets.js": ["server", "cli"],
-  undici: ["upstream"],
+  undici: ["tracing", "upstream"],
   "lru-cache": ["service", "upstream"],
   opusscript: ["audio"],
   "prism-media": ["audio"],

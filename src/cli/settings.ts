@@ -33,10 +33,11 @@ export interface ResolvedSettings {
   readonly file: string | undefined;
 }
 
-/** Others' own names for their secrets, read after ours: people have them set already. */
+/** Others' own names for the same, read after ours: people have them set already. */
 const FOREIGN_ENV: Readonly<Record<string, readonly string[]>> = {
   upstreamKey: ["ELEVENLABS_API_KEY"],
   twilioAuthToken: ["TWILIO_AUTH_TOKEN"],
+  otlpEndpoint: ["OTEL_EXPORTER_OTLP_ENDPOINT"],
 };
 
 export const CONFIG_FLAG: Flag = {

@@ -71,6 +71,14 @@ export const SERVER = [
       "File to which each use of a key or token is added, one JSON line each; without it the log has them",
   },
   {
+    key: "otlpEndpoint",
+    kind: "string",
+    default: "",
+    isSecret: true,
+    about:
+      "Collector that gets traces by OTLP over HTTP, e.g. http://127.0.0.1:4318; without it nothing is traced",
+  },
+  {
     key: "allowedHosts",
     kind: "string",
     default: "",

@@ -71,6 +71,16 @@ export interface NodeFigures {
   };
 }
 
+/** What became of the spans that have ended. */
+export interface SpanFigures {
+  readonly sent: number;
+  /** There was no room for them, or the collector could not be reached. */
+  readonly dropped: number;
+  /** The collector does not take them. */
+  readonly refused: number;
+  readonly waiting: number;
+}
+
 interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
@@ -92,6 +102,8 @@ interface Gauges {
   readonly voices?: () => readonly VoiceUpstreamFigures[];
   /** null where no phrases are cached. */
   readonly phrases: () => PhraseFigures | null;
+  /** null where nothing is traced. Default: nothing is. */
+  readonly spans?: () => SpanFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
   /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
@@ -198,6 +210,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...(gauges.phrases() === null ? [] : phraseMetrics(gauges.phrases)),
     ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
     ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
+    ...spanMetrics(() => gauges.spans?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
   ];
 }
@@ -294,6 +307,31 @@ function voiceMetrics(read: () => readonly VoiceUpstreamFigures[]): Metric[] {
       help: "Utterances in a voice of one's own that another upstream took over in the middle, by the one that failed",
       labels: ["voice", "region"],
       read: ofEach(({ switches }) => switches),
+    },
+  ];
+}
+
+function spanMetrics(read: () => SpanFigures | null): Metric[] {
+  if (read() === null) return [];
+  return [
+    {
+      kind: "counter",
+      name: "voicewire_spans_total",
+      help: "Spans of traces that have ended, by what became of them",
+      labels: ["outcome"],
+      read: () => {
+        const { sent = 0, dropped = 0, refused = 0 } = read() ?? {};
+        return Object.entries({ sent, dropped, refused }).map(([outcome, value]) => ({
+          labels: { outcome },
+          value,
+        }));
+      },
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_spans_waiting",
+      help: "Spans that wait for the collector",
+      read: () => read()?.waiting ?? 0,
     },
   ];
 }

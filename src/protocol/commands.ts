@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
+import { TRACEPARENT } from "../kit/traceparent.ts";
 import { parseJson, reasonOf } from "./read-json.ts";
 import {
   CLEANINGS,
@@ -119,6 +120,15 @@ const queueOptions = {
     .exactOptional()
     .describe("queued: cancels what has not begun; all: interrupts what speaks as well"),
 };
+/** In whose trace an utterance stands. */
+const traced = {
+  traceparent: z
+    .string()
+    .max(512)
+    .regex(TRACEPARENT, "expected a traceparent of W3C Trace Context, 00-<32 hex>-<16 hex>-<2 hex>")
+    .exactOptional()
+    .describe("Of the client's span, as W3C Trace Context has it"),
+};
 const speech = {
   text: z.string(),
   utterance_id,
@@ -126,6 +136,7 @@ const speech = {
   loudness_lufs,
   ...textOptions,
   ...queueOptions,
+  ...traced,
 };
 
 const command = <T extends string, S extends z.core.$ZodLooseShape>(type: T, description: string, shape: S) =>
@@ -157,6 +168,7 @@ export const COMMANDS = {
     enable_logging,
     loudness_lufs,
     ...queueOptions,
+    ...traced,
   }),
   play: command("play", "Plays a sound, or what was prepared, in the queue", {
     audio: sound.audio,
@@ -164,6 +176,7 @@ export const COMMANDS = {
     prepared_id: id.exactOptional().describe("What `prepare` has made, in place of `audio`"),
     utterance_id,
     ...queueOptions,
+    ...traced,
   }).refine((play) => (play.audio === undefined) !== (play.prepared_id === undefined), {
     path: ["audio"],
     message: "expected audio or prepared_id, one of the two",

@@ -2,6 +2,7 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../access/caller.ts";
 import { GatewayError } from "../errors.ts";
+import { readTraceparent, type TraceContext, writeTraceparent } from "../kit/traceparent.ts";
 import { type Command, parseCommand } from "../protocol/commands.ts";
 import { parseJson } from "../protocol/read-json.ts";
 import { speak } from "../session/commands.ts";
@@ -38,11 +39,19 @@ interface CommandCall {
 
 function answerCommand(res: HttpResponse, { req, options, type, caller }: CommandCall): void {
   const sessionId = pathPart(req);
+  const traceparent = readTraceparent(req.getHeader("traceparent"));
   const address = requestAddress(res, req, options.door.proxyTrust);
   const reply = new Reply(res);
   readBody(res, options.maxMessageBytes)
     .then((text) => {
-      const asked = { sessionId, caller, address, route: type, query: "", body: withType(text, type) };
+      const asked = {
+        sessionId,
+        caller,
+        address,
+        route: type,
+        query: "",
+        body: withType(text, type, traceparent),
+      };
       const command = commandOf(asked, options);
       return enterSession(options.cluster, { sessionId, mayOpen: false, mayMove: false }, (place) => {
         if (place === "here") reply.json(...carryOut(command, asked, options));
@@ -111,10 +120,11 @@ function nobodyThere(id: string): GatewayError {
   );
 }
 
-/** The body of a POST is the command without its type, which the path says. */
-function withType(body: string, type: CommandType): string {
+/** The body of a POST is the command without its type, which the path says; a header may say in what trace it stands. */
+function withType(body: string, type: CommandType, trace: TraceContext | null): string {
   if (body.trim() === "") return JSON.stringify({ type });
   const value = parseJson(body, "Body");
   if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
-  return JSON.stringify({ ...value, type });
+  const traced = trace === null || type !== "speak" ? {} : { traceparent: writeTraceparent(trace) };
+  return JSON.stringify({ ...traced, ...value, type });
 }

@@ -28,7 +28,7 @@ import { routeTokens } from "./tokens.ts";
 
 export type VendorOptions = Pick<
   VendorSocketOptions,
-  "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs"
+  "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs" | "tracer"
 > &
   Pick<OpenAiSpeechOptions, "defaultModel" | "ownVoices"> &
   Pick<VoiceNamesOptions, "get">;

@@ -22,6 +22,7 @@ import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { roomFor, soundOf } from "./sound.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
+import { traceOf } from "./utterance-trace.ts";
 
 /** All but what the door answers. */
 export type SessionCommand = Exclude<Command, RefreshCommand>;
@@ -277,14 +278,20 @@ function admit(
   const charged = budget?.begin(characters);
   try {
     if (command.replace !== undefined) session.utterances.replace(command.replace);
+    const id = session.utterances.admit(command.utterance_id);
     return {
-      id: session.utterances.admit(command.utterance_id),
+      id,
       acceptedMs: session.nowMs(),
       textDefaults: session.tuning.textDefaults,
       defaultModel: session.tuning.model,
       ownVoices: session.tuning.ownVoices,
       subject,
       charged,
+      trace: traceOf(session.deps, {
+        sessionId: session.id,
+        utteranceId: id,
+        traceparent: command.traceparent,
+      }),
     };
   } catch (thrown) {
     charged?.undo();

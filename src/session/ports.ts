@@ -10,6 +10,7 @@ import type { Counters } from "../metrics/counters.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
 import type { Aligner } from "../timing/aligner.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import type { Upstream } from "../upstream/types.ts";
 import type { LanguageVoices } from "./language-voices.ts";
 import type { VoiceLoudness } from "./voice-loudness.ts";
@@ -113,6 +114,8 @@ export interface SessionDeps {
   readonly sounds: ByteRoom;
   /** Of all sessions: what one has learned of a voice another one knows. */
   readonly loudness: VoiceLoudness;
+  /** Default: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Name and version for `hello`. */
   readonly server: string;
   /** The voice used where a client names none. Rejects with an upstream error. */

@@ -334,7 +334,13 @@ export class Session {
   restore(saved: SavedSession, formerEpoch: string): void {
     const { queue, utterances: commands } = this;
     const deps = this.#deps;
-    this.#restored = new RestoredSpeech(saved, { deps, queue, commands, marks: this.#marks });
+    this.#restored = new RestoredSpeech(saved, {
+      sessionId: this.id,
+      deps,
+      queue,
+      commands,
+      marks: this.#marks,
+    });
     this.#connections.restore(saved.connections, formerEpoch);
     this.changed();
     if (deps.tuning.nobodyListens !== "speak") return;

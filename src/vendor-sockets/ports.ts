@@ -4,6 +4,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
+import type { Traced } from "../tracing/tracer.ts";
 import type { Subject, Upstream } from "../upstream/types.ts";
 
 /** The client's socket. After `end`, or once it is closed, it does nothing. */
@@ -54,6 +55,8 @@ export interface SocketDeps {
   readonly waitingText?: () => WaitingText;
   /** For whom the upstream is asked. */
   readonly subject?: Subject;
+  /** Default: nothing is traced. */
+  readonly traced?: Traced | undefined;
 }
 
 export interface SocketOptions {

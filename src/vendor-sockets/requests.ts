@@ -12,11 +12,14 @@ const READ_ON_BYTES = 65_536;
 /** Text before that may go upstream, UTF-16 code units (upstream/transport/stitching.ts takes less). */
 const MAX_BEFORE_CHARS = 500;
 
-export type AttemptDeps = Pick<UpstreamAttemptOptions, "upstream" | "clock" | "counters" | "firstAudioMs">;
+export type AttemptDeps = Pick<
+  UpstreamAttemptOptions,
+  "upstream" | "clock" | "counters" | "firstAudioMs" | "traced"
+>;
 
 /** Asks the upstream at once. `text`: all that is said in it. */
 export function startAttempt(
-  { upstream, clock, counters, firstAudioMs }: AttemptDeps,
+  { upstream, clock, counters, firstAudioMs, traced }: AttemptDeps,
   asked: Pick<UpstreamAttemptOptions, "request" | "onProgress"> & { readonly text: string },
 ): UpstreamAttempt {
   const { text, ...request } = asked;
@@ -28,6 +31,7 @@ export function startAttempt(
     clock,
     counters,
     firstAudioMs,
+    traced,
     ...request,
     segment: { ...range, text, times },
   });

@@ -180,7 +180,8 @@ function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
 }
 
-const SECRET_NAME = /_(?:key|token|secret)$/i;
+/** The headers hold the key of a collector of traces; its endpoint may hold a password. */
+const SECRET_NAME = /_(?:key|token|secret)$|^OTEL_EXPORTER_OTLP_/i;
 
 /**
  * Ours without what is named like a secret, and without settings that hold one: the service runs third-party code and

@@ -5,6 +5,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import { type Certificate, certificateFiles, readCertificate } from "../../server/tls/certificate.ts";
+import { tracingSettings } from "../../tracing/tracing-settings.ts";
 import type { Io } from "../io.ts";
 import { createFileLog } from "../log.ts";
 import { openCluster } from "./cluster.ts";
@@ -46,6 +47,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
   chooseUpstream(config);
   checkFiles(config);
   const { services, voices } = readServices(config, env);
+  const tracing = tracingSettings(config.otlpEndpoint, env);
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../../gateway.ts");
@@ -63,6 +65,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     service: upstream.service,
     services,
     voices,
+    tracing,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
     cluster,

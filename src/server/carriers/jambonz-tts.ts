@@ -15,6 +15,7 @@ import {
   upstreamLanguage,
 } from "../../protocol/carrier/jambonz-tts.ts";
 import type { Calls } from "../../telephony/calls.ts";
+import type { Traced } from "../../tracing/tracer.ts";
 import {
   endJambonzSocket,
   type JambonzTtsOptions,
@@ -24,6 +25,7 @@ import type { SocketDeps, SpeakingSocket, VendorSocket } from "../../vendor-sock
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import { isSpeakable } from "../../vendor-sockets/text-buffer.ts";
 import { Reply } from "../http.ts";
+import { beginHttpSpan, tracedBy } from "../http-span.ts";
 import { SpeechAnswer, type SpeechAnswerDeps } from "../players/speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "../players/spoken-body.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
@@ -74,6 +76,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
   const answer = new SpeechAnswer(res, {
     deps: options,
     name: "jambonz's speech",
+    span: beginHttpSpan(req, options),
     answerError: (reply, error) => reply.fail(error),
   });
   const { door } = options;
@@ -188,13 +191,14 @@ function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSock
 interface SocketRequest extends JambonzTtsAddress {
   readonly asking: Asking;
   readonly speaking: Speaking;
+  readonly traced: Traced | undefined;
   /** The Origin header, possibly empty. */
   readonly origin: string;
 }
 
 /** null: it may not stay, and was ended. */
 function openSocket(
-  { asking, speaking, origin, voice, ...address }: SocketRequest,
+  { asking, speaking, traced, origin, voice, ...address }: SocketRequest,
   port: JambonzTtsOptions["port"],
   { options, deps }: { readonly options: JambonzTtsRouteOptions; readonly deps: SocketDeps },
 ): VendorSocket | null {
@@ -213,6 +217,7 @@ function openSocket(
       ...deps,
       spend,
       subject: subjectOf(asking),
+      traced,
       waitingText: () => waitingText(asking),
     };
     return new JambonzTtsSocket({ ...address, deps: speakingDeps, port, voiceId, modelId, pinned });
@@ -246,7 +251,8 @@ function accept(
     const address = parseJambonzAddress(req.getQuery() ?? "");
     const outputFormat = `pcm_${address.sampleRate}`;
     const speaking = speakingFor(asking, { ...options, outputFormat });
-    return { ...address, asking, speaking, origin: req.getHeader("origin") };
+    const traced = tracedBy(req, options.tracer);
+    return { ...address, asking, speaking, traced, origin: req.getHeader("origin") };
   } catch (thrown) {
     new Reply(res).fail(thrown);
     return null;

@@ -18,6 +18,7 @@ import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
+import { beginHttpSpan } from "../http-span.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
 import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
@@ -41,7 +42,8 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
   const handle = (res: HttpResponse, req: HttpRequest, caller: Caller): void => {
     const address = requestAddress(res, req, door.proxyTrust);
     const asking = { door, caller, surface: PATH, address };
-    const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
+    const span = beginHttpSpan(req, options);
+    const answer = new SpeechAnswer(res, { deps: options, name: PATH, span, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));

@@ -4,6 +4,8 @@ import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import type { ChargedUtterance } from "../../access/limits/limits.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
+import type { Span } from "../../tracing/span.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import { bodyAllowance, Reply, readBody } from "../http.ts";
 import { SpokenBody, type SpokenBodyOptions } from "./spoken-body.ts";
 
@@ -14,6 +16,8 @@ export interface SpeechAnswerDeps
     "upstream" | "clock" | "counters" | "log" | "idleSeconds" | "firstAudioMs"
   > {
   readonly door: Door;
+  /** Default: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 /** What a request asks for. */
@@ -33,6 +37,8 @@ export interface SpeechAnswerOptions {
   readonly deps: SpeechAnswerDeps;
   /** What faults of our own are logged with. */
   readonly name: string;
+  /** null: it is not traced. */
+  readonly span: Span | null;
   /** Answers with why there is no speech. */
   readonly answerError: (reply: Reply, error: GatewayError) => void;
 }
@@ -53,6 +59,7 @@ export class SpeechAnswer {
     this.#options = options;
     res.onAborted(() => {
       this.#isOver = true;
+      this.#endSpan("client_left");
       bodyAllowance(res)?.letGo();
       this.#body?.markAborted();
     });
@@ -71,9 +78,15 @@ export class SpeechAnswer {
     if (this.#isOver) return;
     this.#isOver = true;
     const error = toGatewayError(thrown);
+    this.#endSpan(error.code);
     const { deps, name, answerError } = this.#options;
     if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, `Fault in ${name}`);
     answerError(new Reply(this.#res), error);
+  }
+
+  /** The first call counts. */
+  #endSpan(error: string | null): void {
+    this.#options.span?.end(this.#options.deps.clock.nowMs(), error);
   }
 
   #speak({ speech, caller, mustStay, charged, ...body }: AskedSpeech): void {
@@ -84,15 +97,21 @@ export class SpeechAnswer {
     bodyAllowance(this.#res)?.letGo();
     const { modelId, ...request } = speech;
     const { door, ...deps } = this.#options.deps;
+    const { span } = this.#options;
     this.#body = new SpokenBody({
       ...deps,
       ...body,
+      traced: { begin: (begun) => span?.child(begun) ?? null },
       // One text: it is not cut because its token's time is over.
       terms: { door, caller, mustStay, isEndless: false },
       res: this.#res,
       request: { ...request, kind: "speech", wantsTiming: false, ...(modelId === "" ? {} : { modelId }) },
       onRefused: (error) => this.refuse(error),
-      onOver: () => charged.end(),
+      onOver: () => {
+        charged.end();
+        // Of one that was refused its error has been said.
+        queueMicrotask(() => this.#endSpan(null));
+      },
     });
   }
 }

@@ -17,6 +17,10 @@ const ABOUT_THE_CLIENT: ReadonlySet<string> = new Set([
   "referer",
   "forwarded",
   "via",
+  // The client's traces, and what it says along with them.
+  "traceparent",
+  "tracestate",
+  "baggage",
   "client-ip",
   "x-client-ip",
   "x-real-ip",

@@ -18,8 +18,11 @@ import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
+import type { Span } from "../../tracing/span.ts";
+import type { Tracer } from "../../tracing/tracer.ts";
 import { withoutTokens } from "../credential.ts";
 import { bodyAllowance, endWithoutBody, notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
+import { beginHttpSpan } from "../http-span.ts";
 import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
@@ -81,6 +84,8 @@ export interface ProxyOptions {
   readonly proxyTrust: ProxyTrust;
   readonly clock: Clock;
   readonly counters: Counters;
+  /** Default: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -141,6 +146,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     };
     const answering = {
       ...options,
+      span: beginHttpSpan(req, options),
       settle,
       termsOf: (json: () => string | null): ResponseTerms => ({
         door,
@@ -287,6 +293,8 @@ interface ProxyRequest {
 }
 
 interface AnswerOptions extends Pick<ProxyOptions, "forward" | "clock" | "counters"> {
+  /** null: it is not traced. */
+  readonly span: Span | null;
   /** What it has cost is known: so many characters; null: about as many as its text has. The first call counts. */
   readonly settle: (characters: number | null) => void;
   /** How long it may take; of the body that went upstream, null until then. */
@@ -379,6 +387,7 @@ class ProxyAnswer {
     this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
     const length = headers.find(([name]) => name === "content-length")?.[1];
     this.#settle(status, headers.find(([name]) => name === "character-cost")?.[1]);
+    this.#options.span?.set({ "http.response.status_code": status });
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
     this.#note().head = { status, headers: headersForClient(headers) };
@@ -497,6 +506,7 @@ class ProxyAnswer {
   }
 
   #onError(error: GatewayError): void {
+    this.#endSpan(error.code);
     // Unless it was answered before.
     this.#options.settle(0);
     this.#leave();
@@ -509,6 +519,7 @@ class ProxyAnswer {
 
   /** Its key or token holds no more. */
   #lose(error: GatewayError): void {
+    this.#endSpan(error.code);
     this.#abandon();
     this.#upload?.end();
     this.#proxied?.abort();
@@ -519,9 +530,15 @@ class ProxyAnswer {
   }
 
   #markOver(): void {
+    this.#endSpan(null);
     this.#isOver = true;
     this.#upload?.end();
     this.#endLease();
+  }
+
+  /** The first call counts. */
+  #endSpan(error: string | null): void {
+    this.#options.span?.end(this.#options.clock.nowMs(), error);
   }
 
   /** Nobody waits for the answer any more: what has gone upstream may be billed all the same. */
@@ -530,6 +547,7 @@ class ProxyAnswer {
   }
 
   #giveUp(): void {
+    this.#endSpan("client_left");
     this.#abandon();
     this.#leave();
     if (this.#isOver && this.#isEnded) return;

@@ -24,11 +24,13 @@ import {
   type SocketSettings,
 } from "../../protocol/elevenlabs/socket-settings.ts";
 import { defaultModelFor } from "../../protocol/upstream-voice.ts";
+import type { Traced, Tracer } from "../../tracing/tracer.ts";
 import { DialogueSocket } from "../../vendor-sockets/dialogue-socket.ts";
 import type { SocketDeps, SocketPort, SocketTuning, SpeakingSocket } from "../../vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
 import { presentedBy } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
+import { tracedBy } from "../http-span.ts";
 import { requestAddress } from "../request-address.ts";
 import type { RefusalShape, Routes } from "../routes.ts";
 import { mustHaveSpeech, pinnedOptions, waitingText } from "../speech-access.ts";
@@ -55,6 +57,8 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   readonly ownVoices?: ReadonlySet<string>;
   /** Whom it lets in; the upstream is asked with the gateway's own key. */
   readonly door: Door;
+  /** Default: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 export interface VendorSockets {
@@ -89,6 +93,7 @@ interface VendorRequest {
   /** Empty on dialogue sockets: their messages have voices. */
   readonly voiceId: string;
   readonly source: SocketSource;
+  readonly traced: Traced | undefined;
   /** null: who it is comes with the first message. */
   readonly caller: Caller | null;
   /** Gives back the place of one that is not known yet. */
@@ -130,7 +135,13 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
               options.door.limits.spend(now(), { characters, utterances: 1 });
             const subject = options.door.limits.upstreamSubject(known, source.address);
             const asking = { ...source, door: options.door, caller: known };
-            const speakingDeps = { ...deps, spend, subject, waitingText: () => waitingText(asking) };
+            const speakingDeps = {
+              ...deps,
+              spend,
+              subject,
+              traced: request.traced,
+              waitingText: () => waitingText(asking),
+            };
             return speakingSocket(allowedOf(request, known), { now, port, deps: speakingDeps });
           },
           mustStay: (now) => void allowedOf(request, now),
@@ -171,7 +182,8 @@ function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): Vend
     if (isFull) return refuse(res, tooManySockets());
     const asked = askedOf(res, req, { kind, ownVoices: options.ownVoices });
     if (asked === null) return null;
-    const request = { kind, isMulti, source, caller, ...asked };
+    const traced = tracedBy(req, options.tracer);
+    const request = { kind, isMulti, source, traced, caller, ...asked };
     if (caller === null) {
       const release = strangers.tryAcquire();
       return release === null ? refuse(res, tooManySockets()) : { ...request, release };

@@ -123,7 +123,7 @@ interface Finish {
 /** `utterance.done`. */
 export function writeFinished(
   writer: EventWriter,
-  { counters, log }: Pick<SessionDeps, "counters" | "log">,
+  { counters, log, clock }: Pick<SessionDeps, "counters" | "log" | "clock">,
   finish: Finish,
 ): void {
   const { utterance, error } = finish;
@@ -131,7 +131,25 @@ export function writeFinished(
   const segments = segmentWaterfalls(utterance);
   const latency = segments[0] === undefined ? null : withoutRange(segments[0]);
   countStages(utterance, counters);
-  log.debug({ utterance: utterance.id, outcome: finish.outcome, latency, segments }, "Utterance over");
+  const traceId = utterance.trace?.traceId;
+  log.debug(
+    { utterance: utterance.id, trace_id: traceId, outcome: finish.outcome, latency, segments },
+    "Utterance over",
+  );
+  const charactersSpoken = finish.outcome === "done" ? utterance.input.askedEnd : finish.heardEnd;
+  utterance.trace?.end({
+    outcome: finish.outcome,
+    error,
+    endMs: clock.nowMs(),
+    attributes: {
+      "gen_ai.request.model": utterance.modelId,
+      "vw.voice_id": utterance.voiceIds[0],
+      "vw.characters_spoken": charactersSpoken,
+      "vw.characters_billed": utterance.charactersBilled,
+      "vw.timing": utterance.transcript.timing,
+    },
+    times: utterance.input.segments.times[0],
+  });
   writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base) => ({
     type: "utterance.done",
     ...base,
@@ -141,7 +159,7 @@ export function writeFinished(
     end_ms: msOfTicks(finish.atTicks),
     pad_ms: finish.outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
     characters_billed: utterance.charactersBilled,
-    characters_spoken: finish.outcome === "done" ? utterance.input.askedEnd : finish.heardEnd,
+    characters_spoken: charactersSpoken,
     timing: utterance.transcript.timing,
     latency,
     segments,

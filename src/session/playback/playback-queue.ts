@@ -260,6 +260,7 @@ export class PlaybackQueue {
     for (const utterance of this.unplayed) {
       this.#remove(utterance);
       utterance.leaveQueue();
+      utterance.trace?.abandon(this.#options.deps.clock.nowMs());
     }
     this.renderer.close();
   }

@@ -28,6 +28,7 @@ import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/rep
 import type { Sound } from "../sound.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
+import type { UtteranceTrace } from "../utterance-trace.ts";
 import type { UtteranceLevel } from "../voice-loudness.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
@@ -147,6 +148,8 @@ export interface UtteranceOptions {
   readonly isTimed?: boolean;
   /** It is over, or was cut, and is not heard again. Called once or more. */
   readonly onOver?: () => void;
+  /** Default: it is not traced. */
+  readonly trace?: UtteranceTrace | undefined;
 }
 
 export class Utterance {
@@ -158,6 +161,7 @@ export class Utterance {
   /** Who began it, and may add to its text. */
   readonly holder: string;
   readonly isTimed: boolean;
+  readonly trace: UtteranceTrace | undefined;
   /** Its model acts on `[laughs]` and does not say it. */
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
@@ -192,6 +196,7 @@ export class Utterance {
     this.subject = options.subject;
     this.holder = options.holder ?? "";
     this.isTimed = options.isTimed ?? false;
+    this.trace = options.trace;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
@@ -481,6 +486,7 @@ export class Utterance {
     const { resumption, transcript } = this.#state;
     const newlyHeardTicks = Math.max(0, fromTicks - (this.startTicks ?? fromTicks));
     this.input.goOn(rest, nowMs);
+    this.trace?.resume(nowMs);
     this.#replays = [...replays];
     this.#state = {
       kind: "queued",

@@ -58,6 +58,7 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
     onBilled: asking.onBilled,
     ...(onIgnored === undefined ? {} : { onIgnored }),
     onProgress: asking.onProgress,
+    traced: utterance.trace,
   });
 }
 

@@ -11,6 +11,8 @@ import type { BlockPool } from "../../kit/block-pool.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
+import type { Span } from "../../tracing/span.ts";
+import type { Traced } from "../../tracing/tracer.ts";
 import { type StitchBy, stitchInstead } from "../../upstream/transport/stitching.ts";
 import type {
   Synthesis,
@@ -20,6 +22,7 @@ import type {
   Upstream,
 } from "../../upstream/types.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
+import { requestSpan } from "./request-span.ts";
 import { SoundFinder } from "./sound-finder.ts";
 import { WaitingChunks } from "./waiting-chunks.ts";
 
@@ -77,6 +80,8 @@ export interface UpstreamAttemptOptions {
   readonly onIgnored?: (fields: readonly string[]) => void;
   /** Something new can be taken, or the attempt ended or failed. */
   readonly onProgress: () => void;
+  /** Each try is a span in it. Default: it is not traced. */
+  readonly traced?: Traced | undefined;
 }
 
 export class UpstreamAttempt implements Attempt {
@@ -92,6 +97,8 @@ export class UpstreamAttempt implements Attempt {
   #retryTimer: Timer | null = null;
   #lateTimer: Timer | null = null;
   #tries = 0;
+  /** Of the try that runs; null: it is not traced. */
+  #span: Span | null = null;
   /** What the upstream says that it may need for its first audio. */
   #serviceMs = 0;
   #isTaken = false;
@@ -159,6 +166,7 @@ export class UpstreamAttempt implements Attempt {
 
   /** Stops the upstream and forgets what came. Idempotent. */
   abort(): void {
+    this.#endSpan("aborted");
     this.#retryTimer?.cancel();
     this.#retryTimer = null;
     this.#stopWaiting();
@@ -174,6 +182,10 @@ export class UpstreamAttempt implements Attempt {
     const { times } = this.segment;
     times.sentMs = clock.nowMs();
     counters.upstreamRequests += 1;
+    this.#span = requestSpan(this.#options.traced, this.#request, {
+      startMs: times.sentMs,
+      tries: this.#tries,
+    });
     this.#synthesis = this.#options.upstream.open(this.#request, {
       requestSent: (firstAudioMs) => {
         times.sentMs = clock.nowMs();
@@ -220,6 +232,7 @@ export class UpstreamAttempt implements Attempt {
   #onHead(head: SynthesisHead): void {
     this.segment.times.headersMs = this.#options.clock.nowMs();
     this.requestId = head.requestId ?? null;
+    this.#span?.set({ "vw.request_id": head.requestId, "vw.characters_billed": head.characterCost });
     this.hasSteadyTimes = head.timesFrom === "response";
     this.hasNoTimes = head.timesFrom === "nowhere";
     if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
@@ -238,6 +251,7 @@ export class UpstreamAttempt implements Attempt {
     const nowMs = this.#options.clock.nowMs();
     if (times.firstByteMs === 0) {
       times.firstByteMs = nowMs;
+      this.#span?.event("first_byte", nowMs);
       this.#stopWaiting();
     }
     const silenceMs = this.#sound.push(audio);
@@ -248,6 +262,7 @@ export class UpstreamAttempt implements Attempt {
 
   #onEnd(): void {
     this.#stopWaiting();
+    this.#endSpan(null);
     this.#isEnded = true;
     this.#synthesis = null;
     this.#options.onProgress();
@@ -255,6 +270,7 @@ export class UpstreamAttempt implements Attempt {
 
   #onError(error: GatewayError): void {
     this.#stopWaiting();
+    this.#endSpan(error.code);
     this.#synthesis = null;
     const { clock, counters } = this.#options;
     counters.upstreamErrors += 1;
@@ -279,6 +295,11 @@ export class UpstreamAttempt implements Attempt {
       if (!mayPass(error)) return 0;
     }
     return mayPass(error) ? RETRY_DELAYS_MS[this.#tries - 1] : undefined;
+  }
+
+  #endSpan(error: string | null): void {
+    this.#span?.end(this.#options.clock.nowMs(), error);
+    this.#span = null;
   }
 
   /** What came of this try is not spoken. */

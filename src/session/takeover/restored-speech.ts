@@ -10,10 +10,12 @@ import type { UtteranceCommands } from "../playback/utterance-commands.ts";
 import type { SessionDeps } from "../ports.ts";
 import { remainderOf } from "../remainder.ts";
 import type { HeardPlace, SavedSession, SavedUtterance } from "../saved-session.ts";
+import { traceOf } from "../utterance-trace.ts";
 
 const SPACE = /\s/u;
 
 export interface RestoredSpeechOptions {
+  readonly sessionId: string;
   readonly deps: SessionDeps;
   readonly queue: PlaybackQueue;
   readonly commands: UtteranceCommands;
@@ -76,8 +78,11 @@ export class RestoredSpeech {
   #restore(saved: SavedUtterance, isHeld: boolean): Utterance {
     const { deps, queue, commands, marks } = this.#options;
     const nowMs = deps.clock.nowMs();
+    const id = commands.readmit(saved.id);
+    const { traceparent } = saved.command;
     const utterance = utteranceOf(saved, {
-      id: commands.readmit(saved.id),
+      id,
+      trace: traceOf(deps, { sessionId: this.#options.sessionId, utteranceId: id, traceparent }),
       acceptedMs: nowMs,
       textDefaults: deps.tuning.textDefaults,
       defaultModel: deps.tuning.model,

@@ -8,6 +8,7 @@ test("childEnvironment(): leaves out what is named like a secret, in any case, a
     TWILIO_AUTH_TOKEN: "t",
     AWS_SECRET_ACCESS_KEY: "s",
     client_secret: "c",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=x",
     My_Token: "m",
   };
   const others = {
