@@ -11,6 +11,8 @@ export interface ServedOptions {
   readonly distUrl: string;
   readonly upstreamPort: number;
   readonly workers: number;
+  /** Beside the environment of the bench; default: nothing. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class ServedProgram implements AsyncDisposable {
@@ -22,7 +24,7 @@ export class ServedProgram implements AsyncDisposable {
     this.port = port;
   }
 
-  static async start({ distUrl, upstreamPort, workers }: ServedOptions): Promise<ServedProgram> {
+  static async start({ distUrl, upstreamPort, workers, env = {} }: ServedOptions): Promise<ServedProgram> {
     const args = [
       ...["serve", "--port", "0", "--ops-port", "off", "--log-level", "error", "--voice", "bench"],
       ...["--upstream-url", `http://127.0.0.1:${upstreamPort}`, "--workers", `${workers}`],
@@ -31,7 +33,10 @@ export class ServedProgram implements AsyncDisposable {
     ];
     const main = fileURLToPath(new URL("main.js", distUrl));
     // The file itself: its first line has the flags of Node.
-    const child = spawn(main, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(main, args, {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...env },
+    });
     const port = await portOf(child).catch(async (thrown: unknown) => {
       await stop(child);
       throw thrown;
