@@ -37,8 +37,20 @@ export interface SavedUtterance {
   readonly marks: readonly string[];
 }
 
-/** Of an utterance whose audio is being sent: what changes while nothing else does. */
-export type SavedPlaces = Pick<SavedUtterance, "id" | "startMs" | "heard">;
+/** Of an utterance whose audio is being sent: what has changed while nothing else did. */
+export interface SavedPlaces {
+  readonly id: string;
+  readonly startMs: number;
+  /** In the place of those from the first one's `ms` on; not empty. */
+  readonly heard: readonly HeardPlace[];
+}
+
+/** Reads what a session would say: all of it, and then what comes on top of that while it is spoken. */
+export interface SpeechReader {
+  readAll(): SavedTexts;
+  /** What neither this nor `readAll` has read before. */
+  readPlaces(): SavedPlaces[];
+}
 
 /** Who was sent audio up to `ms` has heard the client's text up to `end`. */
 export interface HeardPlace {

@@ -32,9 +32,9 @@ import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
 import { PreparedStore } from "./prepared/prepared-store.ts";
 import type { Need } from "./route.ts";
-import type { SavedConnection, SavedPlaces, SavedSession, SavedTexts } from "./saved-session.ts";
+import type { SavedConnection, SavedSession, SpeechReader } from "./saved-session.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
-import { saveConnection, savePlaces, saveTexts, sentTicksOf } from "./takeover/save-session.ts";
+import { SessionReader, saveConnection, sentTicksOf } from "./takeover/save-session.ts";
 import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
@@ -54,7 +54,7 @@ export interface SessionKeeper {
   connected(session: Session, connection: SavedConnection): void;
   disconnected(session: Session, token: string): void;
   /** An utterance is over. */
-  played(session: Session): void;
+  played(session: Session, utteranceId: string): void;
   /** Listeners were sent audio. */
   sent(session: Session): void;
 }
@@ -141,7 +141,7 @@ export class Session {
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
-      onPlayed: () => keeper?.played(this),
+      onPlayed: (utterance) => keeper?.played(this, utterance.id),
     });
     this.#clock = new PlaybackClock({
       clock: deps.clock,
@@ -305,19 +305,14 @@ export class Session {
 
   /** What another node needs to go on with it, as it is now. */
   save(): SavedSession {
-    return { ...this.saveTexts(), connections: Array.from(this.#participants, saveConnection) };
+    const connections = Array.from(this.#participants, saveConnection);
+    return { ...this.speechReader().readAll(), connections };
   }
 
-  /** Of that, all but who is there. */
-  saveTexts(): SavedTexts {
-    const { playheadTicks } = this.#clock;
-    return saveTexts({ queue: this.queue, output: this.#output, marks: this.#marks, playheadTicks });
-  }
-
-  /** Of that, what changes as its audio is sent. */
-  savePlaces(): SavedPlaces[] {
-    const { playheadTicks } = this.#clock;
-    return savePlaces({ queue: this.queue, output: this.#output, playheadTicks });
+  /** Of that, all but who is there, as it is whenever it is read. */
+  speechReader(): SpeechReader {
+    const playheadTicks = (): number => this.#clock.playheadTicks;
+    return new SessionReader({ queue: this.queue, output: this.#output, marks: this.#marks, playheadTicks });
   }
 
   /** End of the audio that is made, ms on the timeline. */

@@ -6,17 +6,23 @@ import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
 import { chooseBuddy } from "../../src/cluster/takeover/buddy.ts";
 import { handOverAll, type LeavingSession } from "../../src/cluster/takeover/hand-over.ts";
-import { decodeReplica, encodeReplica } from "../../src/cluster/takeover/replica-format.ts";
+import { decodeReplica, encodeReplica, RecordWriter } from "../../src/cluster/takeover/replica-format.ts";
 import { Replicas } from "../../src/cluster/takeover/replicas.ts";
-import { type KeptSession, Replicator, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
+import {
+  type KeptSession,
+  Replicator,
+  ROUND_MS,
+  replicaSubject,
+} from "../../src/cluster/takeover/replicator.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type {
+  HeardPlace,
   SavedConnection,
   SavedPlaces,
   SavedSession,
-  SavedTexts,
   SavedUtterance,
+  SpeechReader,
 } from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
@@ -49,16 +55,26 @@ class TestSession implements KeptSession {
   connections: SavedSession["connections"] = [
     { token: "t", listenerId: "l1", holder: "", openIds: [], currentId: null },
   ];
+  /** What is read next on top of all. */
+  places: SavedPlaces[] = [];
   constructor(readonly id: string) {}
-  saveTexts(): SavedTexts {
-    return { sentMs: this.deliveredMs, utterances: this.utterances };
-  }
-  savePlaces(): SavedPlaces[] {
-    return this.utterances.map(({ id, startMs, heard }) => ({ id, startMs, heard }));
+  speechReader(): SpeechReader {
+    return {
+      readAll: () => ({ sentMs: this.deliveredMs, utterances: this.utterances }),
+      readPlaces: () => this.places.splice(0),
+    };
   }
   save(): SavedSession {
     return { sentMs: this.deliveredMs, utterances: this.utterances, connections: this.connections };
   }
+}
+
+function heardAt(...places: readonly (readonly [end: number, ms: number])[]): HeardPlace[] {
+  return places.map(([end, ms]) => ({ end, ms }));
+}
+
+function placesOf(id: string, ...places: readonly (readonly [end: number, ms: number])[]): SavedPlaces {
+  return { id, startMs: 0, heard: heardAt(...places) };
 }
 
 function connectionsOf(from: number, to: number): SavedConnection[] {
@@ -100,7 +116,7 @@ async function openPair(maxChars = 1_000_000): Promise<Pair> {
   replicator.choose("two");
   await settle();
   const tellSent = (): Promise<void> => {
-    clock.advance(20);
+    clock.advance(ROUND_MS);
     return settle();
   };
   return { sessions, replicator, replicas, buses, messages, tellSent };
@@ -140,7 +156,7 @@ describe("the buddy", () => {
     session.deliveredMs = 1500;
     replicator.sent(session);
     await tellSent();
-    expect(messages.at(-1)).toBeLessThan(110);
+    expect(messages.at(-1)).toBeLessThan(30);
     // Inside the next word nothing is told.
     session.deliveredMs = 1600;
     replicator.sent(session);
@@ -183,17 +199,88 @@ describe("the buddy", () => {
     session.utterances = [utteranceOf("u1", "word ".repeat(2000))];
     replicator.changed(session);
     await settle();
-    const heard = [
-      { end: 0, ms: 0 },
-      { end: 4, ms: 300 },
-    ];
-    session.utterances = session.utterances.map((own) => ({ ...own, startMs: 0, heard }));
+    session.places = [placesOf("u1", [0, 0], [4, 300])];
     session.madeMs = 600;
     session.deliveredMs = 300;
     replicator.sent(session);
     await tellSent();
-    expect(messages.at(-1)).toBeLessThan(250);
-    expect(replicas.take("s")).toEqual({ epoch: "e1", saved: { ...session.save(), sentMs: 340 } });
+    expect(messages.at(-1)).toBeLessThan(90);
+    const kept = replicas.take("s")?.saved;
+    expect(kept?.sentMs).toBe(340);
+    expect(kept?.utterances[0]).toMatchObject({ startMs: 0, heard: heardAt([0, 0], [4, 300]) });
+  });
+
+  it("is told of each word once, and keeps those of the last second", async () => {
+    const { sessions, replicator, replicas, messages, tellSent } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "word ".repeat(100))];
+    replicator.changed(session);
+    await settle();
+    for (let word = 1; word <= 40; word += 1) {
+      session.places = [placesOf("u1", [5 * word, 300 * word])];
+      session.madeMs = 300 * word;
+      session.deliveredMs = 300 * word - 100;
+      replicator.sent(session);
+      await tellSent();
+      expect(messages.at(-1)).toBeLessThan(90);
+    }
+    const kept = replicas.take("s")?.saved.utterances[0]?.heard ?? [];
+    expect(kept[0]).toEqual({ end: 0, ms: 0 });
+    expect(kept.slice(-4)).toEqual(heardAt([185, 11_100], [190, 11_400], [195, 11_700], [200, 12_000]));
+    expect(kept.length).toBeLessThan(20);
+  });
+
+  it("forgets the places behind the first one that is told in their place", async () => {
+    const { sessions, replicator, replicas, tellSent } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "word ".repeat(100))];
+    replicator.changed(session);
+    await settle();
+    const next = [placesOf("u1", [5, 300], [10, 600], [15, 900]), placesOf("u1", [10, 500])];
+    for (const places of next) {
+      session.places = [places];
+      session.madeMs += 100;
+      replicator.sent(session);
+      await tellSent();
+    }
+    expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [5, 300], [10, 500]));
+  });
+
+  it("is told in a few bytes that an utterance is over, and knows the others by their new places", async () => {
+    const { sessions, replicator, replicas, messages, tellSent } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = ["u1", "u2", "u3"].map((id) => utteranceOf(id, "word "));
+    replicator.changed(session);
+    await settle();
+    replicator.played(session, "u1");
+    replicator.played(session, "of which nothing was told");
+    session.places = [placesOf("u3", [4, 300])];
+    session.madeMs = 400;
+    replicator.sent(session);
+    await tellSent();
+    expect(messages.at(-1)).toBeLessThan(90);
+    expect(replicas.sizes.chars).toBe(110);
+    const kept = replicas.take("s")?.saved.utterances ?? [];
+    expect(kept.map(({ id }) => id)).toEqual(["u2", "u3"]);
+    expect(kept[1]?.heard).toEqual(heardAt([0, 0], [4, 300]));
+  });
+
+  it("is told of all of a session where words of an utterance come that it does not know", async () => {
+    const { sessions, replicator, replicas, tellSent } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "word ")];
+    replicator.changed(session);
+    await settle();
+    session.utterances = [...session.utterances, utteranceOf("u2", "other ")];
+    session.places = [placesOf("u2", [5, 300])];
+    session.madeMs = 400;
+    replicator.sent(session);
+    await tellSent();
+    expect(replicas.take("s")?.saved).toEqual(session.save());
   });
 
   it("that missed a message asks for all again", async () => {
@@ -204,7 +291,7 @@ describe("the buddy", () => {
     replicator.changed(session);
     await settle();
     // As if one had been lost on the way.
-    const lost = { from: "one", seq: 7, sessions: [], ended: [], places: [], sent: [] };
+    const lost = { from: "one", seq: 7, records: new Uint8Array(), sessions: [], ended: [] };
     buses.owner.publish(replicaSubject("two"), encodeReplica(lost));
     await settle();
     session.utterances = [utteranceOf("u1", "Hello there")];
@@ -262,7 +349,7 @@ describe("the buddy", () => {
     expect(Math.max(...messages)).toBeLessThan(buses.owner.maxMessageBytes / 2);
     expect(replicas.take("s")?.saved).toEqual(session.save());
     const given = encodeReplica({
-      ...{ from: "one", seq: 0, ended: [], places: [], sent: [] },
+      ...{ from: "one", seq: 0, records: new Uint8Array(), ended: [] },
       sessions: [replicator.wholeOf(session)],
     });
     expect(given.length).toBeLessThan(buses.owner.maxMessageBytes);
@@ -304,9 +391,15 @@ describe("what is told", () => {
   it("is read as it was written; anything else is no message", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme" }), { maxLength: 4 }), (texts) => {
+        const writer = new RecordWriter();
+        const heard = heardAt([0, 0], [7, 312.5], [70_000, 3_600_000.125]);
+        writer.places(1, 2, { startMs: 20.25, heard });
+        writer.sent(4_000_000_000, 40.5);
+        writer.over(1, 0);
         const message = {
           from: "one",
           seq: 3,
+          records: writer.take(),
           sessions: [
             {
               id: "s",
@@ -323,15 +416,38 @@ describe("what is told", () => {
             },
           ],
           ended: ["x"],
-          places: [[1, [{ id: "u0", startMs: 20, heard: [{ end: 0, ms: 0 }] }]]] as const,
-          sent: [[1, 40]] as const,
         };
-        expect(decodeReplica(encodeReplica(message))).toEqual(message);
+        const records = [
+          { kind: "places", session: 1, utterance: 2, places: { startMs: 20.25, heard } },
+          { kind: "sent", session: 4_000_000_000, sentMs: 40.5 },
+          { kind: "over", session: 1, utterance: 0 },
+        ];
+        expect(decodeReplica(encodeReplica(message))).toEqual({ ...message, records });
       }),
     );
     for (const bytes of ["", "{}", '{"from":1}', "[]", "\u0000"]) {
       expect(decodeReplica(new TextEncoder().encode(bytes))).toBeUndefined();
     }
+  });
+
+  it("is no message where it is cut, a time is none, or a record of a kind that there is not", () => {
+    const sentAt = (ms: number): Uint8Array => {
+      const writer = new RecordWriter();
+      writer.sent(1, ms);
+      writer.places(1, 0, { startMs: 0, heard: heardAt([4, ms]) });
+      writer.over(1, 0);
+      return encodeReplica({ from: "one", seq: 0, records: writer.take(), sessions: [], ended: [] });
+    };
+    const bytes = sentAt(40);
+    expect(decodeReplica(bytes)?.records).toHaveLength(3);
+    for (let length = 0; length < bytes.length; length += 1) {
+      expect(decodeReplica(bytes.subarray(0, length))).toBeUndefined();
+    }
+    for (const ms of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
+      expect(decodeReplica(sentAt(ms))).toBeUndefined();
+    }
+    // The kind of the last record.
+    expect(decodeReplica(bytes.fill(9, bytes.length - 9, bytes.length - 8))).toBeUndefined();
   });
 });
 

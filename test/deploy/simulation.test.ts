@@ -25,11 +25,12 @@ import { simulateStorm } from "../../bench/kit/simulation/reconnects.ts";
 import { simulate } from "../../bench/kit/simulation/report.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { RelayLink } from "../../src/cluster/relay/relay-link.ts";
-import { Replicator, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
+import { decodeReplica } from "../../src/cluster/takeover/replica-format.ts";
+import { Replicator, ROUND_MS, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
 import type { Delivery } from "../../src/delivery/listener.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { SavedSession, SavedTexts, SavedUtterance } from "../../src/session/saved-session.ts";
+import type { SavedSession, SavedUtterance, SpeechReader } from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const RESULTS = new URL("../../bench/results.json", import.meta.url);
@@ -151,9 +152,9 @@ describe("simulation of a cluster", () => {
     const of = (kind: string): Traffic | undefined => traffic.find((one) => one.kind === kind);
     expect(of("heartbeats")).toMatchObject({ published: 24, delivered: 288 });
     expect(of("owner entries, written")).toMatchObject({ published: 100, delivered: 100 * 13 });
-    // 12 nodes, 50 rounds a second at most.
-    expect(of("words and texts for buddies")?.published).toBeLessThanOrEqual(12 * 50);
-    expect(of("words and texts for buddies")?.published).toBeGreaterThan(12 * 40);
+    const rounds = (12 * 1000) / ROUND_MS;
+    expect(of("words and texts for buddies")?.published).toBeLessThanOrEqual(rounds);
+    expect(of("words and texts for buddies")?.published).toBeGreaterThan(0.8 * rounds);
     // Each of 20,000 listeners comes and goes within 20 s.
     expect(of("who is there, for buddies")?.published).toBeCloseTo(2000);
     expect(totalOf(traffic).delivered).toBeCloseTo(traffic.reduce((sum, one) => sum + one.delivered, 0));
@@ -163,8 +164,8 @@ describe("simulation of a cluster", () => {
     const counted = await countReplicas({ sessions: 100, seconds: 4, listeners: 30 });
     const parameters = {
       ...parametersWith({ nodes: 1, sessions: 100, listeners: 3000, speaking: 1, sessionSeconds: 1 }),
-      tellsPerSecond: WORDS_PER_SECOND,
-      tellBytes: counted.wordBytes,
+      tellsPerSecond: counted.records / (4 * 100),
+      tellBytes: counted.recordBytes,
       natsHeadBytes: 0,
     };
     const listeners = new Int32Array(100).fill(30);
@@ -255,6 +256,8 @@ function placed(policy: (typeof POLICIES)[number], kinds: SessionKinds) {
 }
 
 const WORDS_PER_SECOND = 3;
+/** Audio is made in pieces. */
+const MADE_MS = 300;
 
 /** A replicator on a clock that is turned by hand: sessions with words of one length, each from another time on. */
 async function countReplicas({
@@ -270,7 +273,11 @@ async function countReplicas({
   const clock = new FakeClock();
   const owner = hub.open();
   const sizes: number[] = [];
-  await hub.open().subscribe(replicaSubject("buddy"), (bytes) => sizes.push(bytes.length));
+  let records = 0;
+  await hub.open().subscribe(replicaSubject("buddy"), (bytes) => {
+    sizes.push(bytes.length);
+    records += decodeReplica(bytes)?.records.length ?? 0;
+  });
   const wordMs = 1000 / WORDS_PER_SECOND;
   const connections = Array.from({ length: listeners }, (_, at) => ({
     token: randomUUID(),
@@ -294,22 +301,31 @@ async function countReplicas({
       holder: "",
       startMs: 0,
       heardMs: 0,
-      heard,
+      heard: [{ end: 0, ms: 0 }],
       marks: [],
     };
+    let readMs = 0;
     return {
-      id: `session-${at}`,
-      epoch: "e",
+      id: `session-${`${at}`.padStart(8, "0")}`,
+      epoch: "c0000000000",
       isClosed: false,
       deliveredMs: 1000,
-      madeMs: 20_000,
+      get madeMs() {
+        return Math.ceil(this.deliveredMs / MADE_MS + 1) * MADE_MS;
+      },
       save(): SavedSession {
         return { sentMs: this.deliveredMs, utterances: spoken ?? [utterance], connections };
       },
-      saveTexts(): SavedTexts {
-        return { sentMs: this.deliveredMs, utterances: spoken ?? [utterance] };
+      speechReader(): SpeechReader {
+        return {
+          readAll: () => ({ sentMs: this.deliveredMs, utterances: spoken ?? [utterance] }),
+          readPlaces: () => {
+            const made = heard.filter(({ ms }) => ms > readMs && ms <= this.madeMs);
+            readMs = this.madeMs;
+            return made.length === 0 ? [] : [{ id: "u", startMs: 0, heard: made }];
+          },
+        };
       },
-      savePlaces: () => [],
     };
   });
   const settle = async (): Promise<void> => {
@@ -325,6 +341,7 @@ async function countReplicas({
   replicator.choose("buddy");
   await settle();
   sizes.length = 0;
+  records = 0;
   // Each session sends a batch of 100 ms in a slot of its own.
   for (let ms = 0; ms < seconds * 1000; ms += 4) {
     for (const [at, session] of sessions.entries()) {
@@ -337,7 +354,10 @@ async function countReplicas({
   }
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const messages = sizes.length;
-  const wordBytes = (bytes - messages * replicaSizes().head) / (count * seconds * WORDS_PER_SECOND);
+  const told = { records, recordBytes: (bytes - messages * replicaSizes().head) / records };
+  // What waits for its round.
+  clock.advance(ROUND_MS);
+  await settle();
   sizes.length = 0;
   spoken = [];
   const [first] = sessions;
@@ -348,7 +368,7 @@ async function countReplicas({
   replicator.disconnected(first, comes.token);
   await settle();
   replicator.close();
-  return { messages, bytes, wordBytes, visitBytes: sizes.reduce((sum, size) => sum + size, 0) };
+  return { messages, bytes, ...told, visitBytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
 describe("clients that come back", () => {

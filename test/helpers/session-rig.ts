@@ -11,7 +11,7 @@ import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/commands.ts";
 import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
-import { Sessions } from "../../src/session/sessions.ts";
+import { NO_REGISTER, type SessionRegister, Sessions } from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
 import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Aligner } from "../../src/timing/aligner.ts";
@@ -107,6 +107,7 @@ export function createRig(
   opusPool: OpusPool = noOpus,
   log: Logger = silentLog,
   aligner: Aligner = { open: () => null },
+  register: SessionRegister = NO_REGISTER,
 ) {
   const clock = new FakeClock();
   const requests: FakeRequest[] = [];
@@ -135,6 +136,7 @@ export function createRig(
       defaultVoice: () => Promise.resolve("default-voice"),
     },
     2,
+    () => register,
   );
   const join = (query: string, id = "s") => {
     const listener = new MemoryListener();

@@ -3,7 +3,7 @@ import { MemoryHub } from "../../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../../src/cluster/bus/node-registry.ts";
 import type { RelayWriter } from "../../../src/cluster/relay/relay-format.ts";
 import { RelayLink } from "../../../src/cluster/relay/relay-link.ts";
-import { encodeReplica, type ReplicaMessage } from "../../../src/cluster/takeover/replica-format.ts";
+import { encodeReplica } from "../../../src/cluster/takeover/replica-format.ts";
 import type { Delivery } from "../../../src/delivery/listener.ts";
 import { FakeClock } from "../../../test/helpers/fake-clock.ts";
 
@@ -100,15 +100,8 @@ export function replicaSizes(): ReplicaSizes {
       disconnected: Array.from({ length: gone }, () => connection.token),
     };
     const sessions = connections === null ? [] : [session];
-    const message: ReplicaMessage = {
-      from: INCARNATION,
-      seq: 100_000,
-      sessions,
-      ended: [],
-      places: [],
-      sent: [],
-    };
-    return encodeReplica(message).length;
+    const parts = { from: INCARNATION, seq: 100_000, records: new Uint8Array(), sessions, ended: [] };
+    return encodeReplica(parts).length;
   };
   const [head, empty] = [sizeOf(null), sizeOf(0)];
   const [connection, token] = [sizeOf(1) - empty, sizeOf(0, 1) - empty];

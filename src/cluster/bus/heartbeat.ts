@@ -4,7 +4,7 @@
  * Of all that nodes say to one another: heartbeats, entries of the tables, relayed messages, usage. A node of another version is seen, and
  * nothing else is done with it.
  */
-export const BUS_VERSION = 1;
+export const BUS_VERSION = 2;
 
 /** What others need to know of a node to place a session there, or to send a client there. */
 export interface NodeFacts {

@@ -1,28 +1,54 @@
-/** What a node tells its buddy of its sessions, so that the buddy can go on with them: only what has changed. JSON; pure. */
+/**
+ * What a node tells its buddy of its sessions, so that the buddy can go on with them: only what has changed. Pure. What changes
+ * with each word are bytes, all numbers big-endian; what is accepted is JSON, and comes after that.
+ *
+ *   message | number u32 | bytes of the sender u8, the sender | bytes of the records u32 | record ... | JSON or nothing
+ *
+ *   sent    | 1 u8 | session u32 | ms f64                end of the audio that its listeners were sent
+ *   places  | 2 u8 | session u32 | utterance u32 | its beginning, ms f64 | places u32 | end u32, ms f64 | ...
+ *   over    | 3 u8 | session u32 | utterance u32
+ *
+ * A session is named by its number, an utterance by its place among those of the session that the buddy knows.
+ */
 import { z } from "zod";
 import { parseCommand } from "../../protocol/commands.ts";
-import type { SavedConnection, SavedPlaces, SavedUtterance } from "../../session/saved-session.ts";
+import type {
+  HeardPlace,
+  SavedConnection,
+  SavedPlaces,
+  SavedUtterance,
+} from "../../session/saved-session.ts";
 
 export interface ReplicaMessage {
   /** The process whose sessions these are. */
   readonly from: string;
   /** 0: forget all that came before; else one more than that of the message before. */
   readonly seq: number;
+  /** These come first: they are of sessions as the messages before have them. */
+  readonly records: readonly ReplicaRecord[];
   readonly sessions: readonly SessionUpdate[];
   /** Sessions that have ended. */
   readonly ended: readonly string[];
-  /** Of a session, by its number: where the speech is that is being sent. */
-  readonly places: readonly (readonly [number, readonly SavedPlaces[]])[];
-  /** Pairs: number of a session, end of the audio that its listeners were sent, ms. */
-  readonly sent: readonly (readonly [number, number])[];
 }
+
+export type ReplicaRecord =
+  | { readonly kind: "sent"; readonly session: number; readonly sentMs: number }
+  | {
+      readonly kind: "places";
+      readonly session: number;
+      readonly utterance: number;
+      readonly places: NewPlaces;
+    }
+  | { readonly kind: "over"; readonly session: number; readonly utterance: number };
+
+export type NewPlaces = Pick<SavedPlaces, "startMs" | "heard">;
 
 /** A session is given away with no more connections. The others join as if they were new. */
 export const MAX_GIVEN_CONNECTIONS = 8000;
 
 export interface SessionUpdate {
   readonly id: string;
-  /** In `sent`. */
+  /** In records. */
   readonly number: number;
   readonly epoch: string;
   readonly sentMs: number;
@@ -62,14 +88,10 @@ const maxPlaces = z
   .transform((value) => value ?? Number.POSITIVE_INFINITY);
 const subject = z.object({ id: z.string(), maxPlaces });
 
-const places = {
+const utterance = z.object({
   id: z.string(),
   startMs: ms.nullable(),
   heard: z.array(z.object({ end: count, ms })),
-};
-
-const utterance = z.object({
-  ...places,
   command: command.exactOptional(),
   from: count,
   text: z.string(),
@@ -107,9 +129,7 @@ function rowOf({ token, listenerId, holder, openIds, currentId }: SavedConnectio
   return holder === "" ? [token, listenerId] : [token, listenerId, holder];
 }
 
-const message = z.object({
-  from: z.string(),
-  seq: count,
+const accepted = z.object({
   sessions: z.array(
     z.object({
       id: z.string(),
@@ -122,24 +142,141 @@ const message = z.object({
     }),
   ),
   ended: z.array(z.string()),
-  places: z.array(z.tuple([count, z.array(z.object(places))])),
-  sent: z.array(z.tuple([count, ms])),
 });
 
-export function encodeReplica(replica: ReplicaMessage): Uint8Array {
-  const sessions = replica.sessions.map((session) => ({
-    ...session,
-    connections: session.connections.map(rowOf),
-  }));
-  return new TextEncoder().encode(JSON.stringify({ ...replica, sessions }));
+const KIND = { sent: 1, places: 2, over: 3 } as const;
+const SENT_BYTES = 13;
+const PLACES_BYTES = 21;
+const PLACE_BYTES = 12;
+const OVER_BYTES = 9;
+/** Of a message, beside the sender, the records and the JSON. */
+const HEAD_BYTES = 9;
+const FIRST_BYTES = 16 * 1024;
+
+/** Gathers records for one message. */
+export class RecordWriter {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #used = 0;
+
+  get length(): number {
+    return this.#used;
+  }
+
+  sent(session: number, sentMs: number): void {
+    const at = this.#reserve(SENT_BYTES, KIND.sent, session);
+    this.#bytes.writeDoubleBE(sentMs, at);
+  }
+
+  places(session: number, utterance: number, { startMs, heard }: NewPlaces): void {
+    let at = this.#reserve(PLACES_BYTES + PLACE_BYTES * heard.length, KIND.places, session);
+    at = this.#bytes.writeUInt32BE(utterance, at);
+    at = this.#bytes.writeDoubleBE(startMs, at);
+    at = this.#bytes.writeUInt32BE(heard.length, at);
+    for (const { end, ms } of heard) {
+      at = this.#bytes.writeUInt32BE(end, at);
+      at = this.#bytes.writeDoubleBE(ms, at);
+    }
+  }
+
+  over(session: number, utterance: number): void {
+    const at = this.#reserve(OVER_BYTES, KIND.over, session);
+    this.#bytes.writeUInt32BE(utterance, at);
+  }
+
+  /** A view that is good until more is written. */
+  take(): Uint8Array {
+    const used = this.#bytes.subarray(0, this.#used);
+    this.#used = 0;
+    return used;
+  }
+
+  #reserve(length: number, kind: number, session: number): number {
+    const at = this.#used;
+    this.#used += length;
+    if (this.#used > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(this.#used, 2 * this.#bytes.length));
+      grown.set(this.#bytes.subarray(0, at));
+      this.#bytes = grown;
+    }
+    this.#bytes[at] = kind;
+    return this.#bytes.writeUInt32BE(session, at + 1);
+  }
+}
+
+export interface ReplicaParts extends Omit<ReplicaMessage, "records"> {
+  /** Of a RecordWriter. */
+  readonly records: Uint8Array;
+}
+
+export function encodeReplica({ from, seq, records, sessions, ended }: ReplicaParts): Uint8Array {
+  const rows = sessions.map((session) => ({ ...session, connections: session.connections.map(rowOf) }));
+  const json = sessions.length + ended.length === 0 ? "" : JSON.stringify({ sessions: rows, ended });
+  const sender = Buffer.from(from);
+  const bytes = Buffer.allocUnsafeSlow(HEAD_BYTES + sender.length + records.length + Buffer.byteLength(json));
+  let at = bytes.writeUInt32BE(seq, 0);
+  at = bytes.writeUInt8(sender.length, at);
+  bytes.set(sender, at);
+  at = bytes.writeUInt32BE(records.length, at + sender.length);
+  bytes.set(records, at);
+  bytes.write(json, at + records.length);
+  return bytes;
 }
 
 /** Undefined for what is none: of another program, or of a version to come. */
 export function decodeReplica(bytes: Uint8Array): ReplicaMessage | undefined {
   try {
-    return message.safeParse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))).data;
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const fromEnd = 5 + view.readUInt8(4);
+    const recordsEnd = fromEnd + 4 + view.readUInt32BE(fromEnd);
+    if (recordsEnd > view.length) return undefined;
+    const from = textOf(view.subarray(5, fromEnd));
+    const records = recordsOf(view.subarray(fromEnd + 4, recordsEnd));
+    const json = view.subarray(recordsEnd);
+    const { data } = json.length === 0 ? NOTHING : accepted.safeParse(JSON.parse(textOf(json)));
+    return data === undefined ? undefined : { from, seq: view.readUInt32BE(0), records, ...data };
   } catch {
-    // Not JSON, or not text.
+    // Not JSON, not text, or too short.
     return undefined;
   }
+}
+
+const NOTHING = { data: { sessions: [], ended: [] } };
+
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
+
+/** Throws where they are none. */
+function recordsOf(bytes: Buffer): ReplicaRecord[] {
+  const records: ReplicaRecord[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const kind = bytes.readUInt8(at);
+    const session = bytes.readUInt32BE(at + 1);
+    if (kind === KIND.sent) {
+      records.push({ kind: "sent", session, sentMs: msAt(bytes, at + 5) });
+      at += SENT_BYTES;
+      continue;
+    }
+    const utterance = bytes.readUInt32BE(at + 5);
+    if (kind === KIND.over) {
+      records.push({ kind: "over", session, utterance });
+      at += OVER_BYTES;
+    } else if (kind === KIND.places) {
+      const startMs = msAt(bytes, at + 9);
+      const heard: HeardPlace[] = [];
+      const count = bytes.readUInt32BE(at + 17);
+      at += PLACES_BYTES;
+      for (let place = 0; place < count; place += 1, at += PLACE_BYTES) {
+        heard.push({ end: bytes.readUInt32BE(at), ms: msAt(bytes, at + 4) });
+      }
+      records.push({ kind: "places", session, utterance, places: { startMs, heard } });
+    } else throw new RangeError("No such record");
+  }
+  return records;
+}
+
+function msAt(bytes: Buffer, at: number): number {
+  const value = bytes.readDoubleBE(at);
+  if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) throw new RangeError("Not a time");
+  return value;
 }

@@ -1,8 +1,8 @@
 /** The buddy's side of a takeover: what other nodes have told this one of their sessions. */
 import type { Logger } from "../../kit/log.ts";
 import type {
+  HeardPlace,
   SavedConnection,
-  SavedPlaces,
   SavedSession,
   SavedUtterance,
 } from "../../session/saved-session.ts";
@@ -10,12 +10,18 @@ import type { Bus, BusHandle } from "../bus/bus.ts";
 import {
   decodeReplica,
   MAX_GIVEN_CONNECTIONS,
+  type NewPlaces,
   type ReplicaMessage,
+  type ReplicaRecord,
   type SessionUpdate,
   type UtteranceUpdate,
 } from "./replica-format.ts";
 import { replicaAgainSubject, replicaSubject } from "./replicator.ts";
 
+/** Words that ended so long before what was sent are of no use to anybody who comes back, ms. */
+const REACH_MS = 1000;
+/** Places of an utterance behind which those are looked for. */
+const FEW_PLACES = 16;
 /** What a connection that may come back counts as, beside texts. */
 const CONNECTION_CHARS = 100;
 
@@ -38,18 +44,23 @@ interface KeptReplica {
   readonly number: number;
   readonly epoch: string;
   sentMs: number;
-  utterances: readonly SavedUtterance[];
+  readonly utterances: KeptUtterance[];
   /** By token. */
   readonly connections: Map<string, SavedConnection>;
-  readonly chars: number;
+  chars: number;
+}
+
+interface KeptUtterance extends SavedUtterance {
+  startMs: number | null;
+  heard: HeardPlace[];
 }
 
 interface Owner {
   /** null: a message was missed, and all is asked for again. */
   nextSeq: number | null;
   readonly sessions: Map<string, KeptReplica>;
-  /** Session ids by their numbers. */
-  readonly ids: Map<number, string>;
+  /** By number. */
+  readonly numbered: Map<number, KeptReplica>;
   /** Sessions for which there was no room. */
   readonly refused: Set<string>;
 }
@@ -127,7 +138,7 @@ export class Replicas {
     const owner = this.#owners.get(message.from) ?? {
       nextSeq: 0,
       sessions: new Map(),
-      ids: new Map(),
+      numbered: new Map(),
       refused: new Set(),
     };
     this.#owners.set(message.from, owner);
@@ -137,6 +148,7 @@ export class Replicas {
       return;
     }
     owner.nextSeq = message.seq + 1;
+    for (const record of message.records) this.#note(owner, record);
     for (const id of message.ended) {
       owner.refused.delete(id);
       this.#forget(owner, id);
@@ -147,22 +159,32 @@ export class Replicas {
       this.#askAgain(message.from);
       return;
     }
-    const find = (number: number): KeptReplica | undefined => owner.sessions.get(owner.ids.get(number) ?? "");
-    for (const [number, places] of message.places) {
-      const kept = find(number);
-      if (kept !== undefined) kept.utterances = kept.utterances.map((own) => placed(own, places));
+  }
+
+  /** What there was no room for has none here. */
+  #note(owner: Owner, record: ReplicaRecord): void {
+    const kept = owner.numbered.get(record.session);
+    if (kept === undefined) return;
+    if (record.kind === "sent") {
+      kept.sentMs = record.sentMs;
+      return;
     }
-    for (const [number, sentMs] of message.sent) {
-      const kept = find(number);
-      if (kept !== undefined) kept.sentMs = sentMs;
+    const utterance = kept.utterances[record.utterance];
+    if (utterance === undefined) return;
+    if (record.kind === "places") {
+      place(utterance, record.places, kept.sentMs);
+      return;
     }
+    kept.utterances.splice(record.utterance, 1);
+    kept.chars -= utterance.text.length;
+    this.#chars -= utterance.text.length;
   }
 
   /** False where the beginning of something is missing. */
   #update(owner: Owner, update: SessionUpdate): boolean {
     if (owner.refused.has(update.id)) return true;
     const before = owner.sessions.get(update.id);
-    const utterances: SavedUtterance[] = [];
+    const utterances: KeptUtterance[] = [];
     for (const change of update.utterances) {
       const merged = merge(
         before?.utterances.find(({ id }) => id === change.id),
@@ -178,8 +200,9 @@ export class Replicas {
     const chars = texts + CONNECTION_CHARS * connections.size;
     this.#chars += chars - (before?.chars ?? 0);
     const { id, number, epoch, sentMs } = update;
-    owner.ids.set(number, id);
-    owner.sessions.set(id, { number, epoch, sentMs, utterances, connections, chars });
+    const kept = { number, epoch, sentMs, utterances, connections, chars };
+    owner.numbered.set(number, kept);
+    owner.sessions.set(id, kept);
     if (this.#chars > this.#options.maxChars) {
       this.#refused += 1;
       owner.refused.add(id);
@@ -193,7 +216,7 @@ export class Replicas {
     if (kept === undefined) return;
     this.#chars -= kept.chars;
     owner.sessions.delete(sessionId);
-    owner.ids.delete(kept.number);
+    owner.numbered.delete(kept.number);
   }
 
   #askAgain(owner: string): void {
@@ -224,13 +247,19 @@ export function toldWhole(id: string, { epoch, saved }: Replica): SessionUpdate 
   return { id, number: 0, epoch, sentMs: saved.sentMs, utterances, connections, disconnected: [] };
 }
 
-function placed(own: SavedUtterance, places: readonly SavedPlaces[]): SavedUtterance {
-  const now = places.find(({ id }) => id === own.id);
-  return now === undefined ? own : { ...own, ...now };
+function place(utterance: KeptUtterance, { startMs, heard }: NewPlaces, sentMs: number): void {
+  const firstMs = heard[0]?.ms ?? Number.POSITIVE_INFINITY;
+  const before = utterance.heard.findLastIndex(({ ms }) => ms < firstMs) + 1;
+  utterance.startMs = startMs;
+  utterance.heard.splice(before, utterance.heard.length, ...heard);
+  if (utterance.heard.length <= FEW_PLACES) return;
+  // The first one holds for all that is before the others.
+  const lastUseless = utterance.heard.findLastIndex(({ ms }) => ms <= sentMs - REACH_MS) - 1;
+  if (lastUseless > 0) utterance.heard.splice(1, lastUseless);
 }
 
-function merge(before: SavedUtterance | undefined, change: UtteranceUpdate): SavedUtterance | undefined {
-  const { from, text, command = before?.command, ...rest } = change;
+function merge(before: SavedUtterance | undefined, change: UtteranceUpdate): KeptUtterance | undefined {
+  const { from, text, command = before?.command, heard, ...rest } = change;
   if (command === undefined || (before?.text.length ?? 0) < from) return undefined;
-  return { ...rest, command, text: `${before?.text.slice(0, from) ?? ""}${text}` };
+  return { ...rest, command, heard: [...heard], text: `${before?.text.slice(0, from) ?? ""}${text}` };
 }

@@ -1,22 +1,25 @@
 /**
  * The owner's side of a takeover: tells one other node, its buddy, what its sessions have accepted and how far their
- * listeners were sent audio. Texts are told at the end of the turn of the event loop in which they came; what was sent is
- * told in rounds, and each word just before its end is sent.
+ * listeners were sent audio. Texts are told at the end of the turn of the event loop in which they came. Where words end is
+ * told once, when their audio is made; that one was sent is told just before that. Both are told in rounds, but for words that are
+ * sent as soon as they are made.
  */
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type {
+  HeardPlace,
   SavedConnection,
-  SavedPlaces,
   SavedSession,
-  SavedTexts,
   SavedUtterance,
+  SpeechReader,
 } from "../../session/saved-session.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import {
   encodeReplica,
   MAX_GIVEN_CONNECTIONS,
+  RecordWriter,
+  type ReplicaParts,
   type SessionUpdate,
   type UtteranceUpdate,
 } from "./replica-format.ts";
@@ -31,10 +34,8 @@ export interface KeptSession {
   /** End of the audio that is made, ms. */
   readonly madeMs: number;
   save(): SavedSession;
-  /** Of that, all but who is there. */
-  saveTexts(): SavedTexts;
-  /** Of that, what changes as its audio is sent. */
-  savePlaces(): SavedPlaces[];
+  /** Of that, all but who is there, as it is whenever it is read. */
+  speechReader(): SpeechReader;
 }
 
 export interface ReplicatorOptions {
@@ -49,30 +50,36 @@ export interface ReplicatorOptions {
 /** What the buddy knows of a session. */
 interface Told {
   readonly number: number;
+  readonly speech: SpeechReader;
+  /** Ids of its utterances, as the buddy has them. */
+  readonly ids: string[];
   /** End of the audio whose places it knows. */
   madeMs: number;
   /** How far it knows that audio was sent. */
   sentMs: number;
-  /** Ends of words that were not sent then, rising. */
+  /** Ends of words that were not sent then. */
   wordEndsMs: readonly number[];
+  /** The first one of these. */
+  nextEndMs: number;
   /** Connections that it does not know, or not as they are, by token; null: that have gone. */
   readonly connections: Map<string, SavedConnection | null>;
   /** Length of each utterance's text. */
-  readonly texts: ReadonlyMap<string, number>;
+  readonly texts: Map<string, number>;
 }
 
-/** A message is closed when it is so long: many more sessions than change in one turn. */
+/** A message is closed when it is so long: many more sessions than change in one turn, or speak in one round. */
 const MESSAGE_CHARS = 256 * 1024;
+const RECORDS_BYTES = 256 * 1024;
 /** One message has no more connections of a session. */
 const MESSAGE_CONNECTIONS = 1000;
 /** What a connection takes in a message, generously. */
 const CONNECTION_CHARS = 150;
+/** What many sessions were sent in this time is one message, ms. */
+export const ROUND_MS = 40;
 /** The buddy knows the places of so much more audio than was sent, ms: two batches, and a late wake. */
 const TOLD_AHEAD_MS = 250;
-/** What many sessions were sent in this time is one message, ms. */
-export const ROUND_MS = 20;
 /** A word counts as sent so long before its end is, ms: that is told before the frame leaves that ends it. */
-const EARLY_MS = 2 * ROUND_MS;
+const EARLY_MS = ROUND_MS;
 /** The bus was full or lost: all is told again after so long. */
 const RETRY_MS = 1000;
 
@@ -86,7 +93,8 @@ export class Replicator {
   #buddy: string | null = null;
   readonly #told = new Map<string, Told>();
   readonly #changed = new Set<KeptSession>();
-  readonly #sent = new Set<KeptSession>();
+  /** For the next message, of sessions that have not changed. */
+  readonly #records = new RecordWriter();
   readonly #ended = new Set<string>();
   #seq = 0;
   #nextNumber = 1;
@@ -145,18 +153,34 @@ export class Replicator {
   }
 
   /** An utterance is over. */
-  played(session: KeptSession): void {
-    if (this.#buddy === null) return;
-    this.#changed.add(session);
+  played(session: KeptSession, utteranceId: string): void {
+    const told = this.#told.get(session.id);
+    if (told === undefined || this.#changed.has(session)) return;
+    const at = told.ids.indexOf(utteranceId);
+    if (at < 0) return;
+    told.ids.splice(at, 1);
+    told.texts.delete(utteranceId);
+    this.#records.over(told.number, at);
     this.#flushInRound();
   }
 
-  /** Called for each frame: most of them end no word. */
+  /** Called for each batch of frames: most of them end no word. */
   sent(session: KeptSession): void {
-    if (this.#buddy === null || this.#sent.has(session)) return;
+    if (this.#buddy === null || this.#changed.has(session)) return;
     const told = this.#told.get(session.id);
-    if (told !== undefined && !hasNews(session, told)) return;
-    this.#sent.add(session);
+    if (told === undefined) {
+      this.#changed.add(session);
+      this.#flushInRound();
+      return;
+    }
+    // Nobody goes on inside a word: how far in it listeners are is told to nobody.
+    const sentMs = session.deliveredMs + EARLY_MS;
+    if (told.madeMs < session.madeMs && sentMs + TOLD_AHEAD_MS >= told.madeMs)
+      this.#tellPlaces(session, told);
+    if (told.nextEndMs > sentMs) return;
+    this.#records.sent(told.number, sentMs);
+    told.sentMs = sentMs;
+    expectEnds(told, told.wordEndsMs);
     this.#flushInRound();
   }
 
@@ -182,6 +206,21 @@ export class Replicator {
     for (const handle of this.#handles) handle.close();
   }
 
+  #tellPlaces(session: KeptSession, told: Told): void {
+    const { deliveredMs } = session;
+    told.madeMs = session.madeMs;
+    for (const { id, startMs, heard } of told.speech.readPlaces()) {
+      const utterance = told.ids.indexOf(id);
+      if (utterance < 0) this.#changed.add(session);
+      else this.#records.places(told.number, utterance, { startMs, heard });
+      expectEnds(told, [...told.wordEndsMs, ...endsOf(heard)]);
+      // Audio that is sent as it comes: whoever comes back now would hear the word again.
+      if (heard.some(({ ms }) => ms > 0 && ms <= deliveredMs)) this.#flushSoon();
+      else this.#flushInRound();
+    }
+    if (this.#records.length >= RECORDS_BYTES) this.#flush();
+  }
+
   #flushSoon(): void {
     if (this.#flushing !== null || this.#isClosed) return;
     this.#flushing = setImmediate(() => {
@@ -203,7 +242,7 @@ export class Replicator {
   #tellAll(): void {
     this.#told.clear();
     this.#changed.clear();
-    this.#sent.clear();
+    this.#records.take();
     this.#ended.clear();
     this.#seq = 0;
     if (this.#buddy === null) return;
@@ -212,31 +251,13 @@ export class Replicator {
   }
 
   #flush(): void {
-    const [changed, sent, ended] = [new Set(this.#changed), [...this.#sent], [...this.#ended]];
+    const [changed, ended] = [[...this.#changed], [...this.#ended]];
     this.#changed.clear();
-    this.#sent.clear();
     this.#ended.clear();
     if (this.#buddy === null || this.#isClosed) return;
-    const places: [number, SavedPlaces[]][] = [];
-    const ends: [number, number][] = [];
-    for (const session of sent) {
-      const told = this.#told.get(session.id);
-      if (told === undefined) changed.add(session);
-      if (told === undefined || changed.has(session)) continue;
-      const sentMs = toldEndOf(session);
-      const isMore = lacksPlaces(session, told, sentMs);
-      const now = isMore ? session.savePlaces() : [];
-      if (isMore) {
-        places.push([told.number, now]);
-        told.madeMs = session.madeMs;
-      }
-      ends.push([told.number, sentMs]);
-      told.sentMs = sentMs;
-      told.wordEndsMs = isMore ? wordEndsBehind(sentMs, now) : told.wordEndsMs.filter((ms) => ms > sentMs);
-    }
-    if (changed.size + ended.length + ends.length === 0 && this.#seq > 0) return;
+    if (changed.length + ended.length + this.#records.length === 0 && this.#seq > 0) return;
     try {
-      this.#publish({ sessions: this.#updatesOf(changed), ended, places, sent: ends });
+      this.#publish({ sessions: this.#updatesOf(changed), ended });
     } catch (thrown) {
       const { code } = toGatewayError(thrown);
       this.#options.log.debug({ code }, "The buddy was not told of sessions: tried again");
@@ -255,7 +276,7 @@ export class Replicator {
         updates.push(update);
         chars += charsOf(update);
         if (chars < MESSAGE_CHARS) continue;
-        this.#publish({ sessions: updates.splice(0), ended: [], places: [], sent: [] });
+        this.#publish({ sessions: updates.splice(0), ended: [] });
         chars = 0;
       } while ((this.#told.get(session.id)?.connections.size ?? 0) > 0);
     }
@@ -270,31 +291,41 @@ export class Replicator {
     });
   }
 
-  #publish(what: Pick<Parameters<typeof encodeReplica>[0], "sessions" | "ended" | "places" | "sent">): void {
+  #publish(what: Pick<ReplicaParts, "sessions" | "ended">): void {
     if (this.#buddy === null) return;
     const { bus, incarnation } = this.#options;
     const seq = this.#seq;
     this.#seq += 1;
-    bus.publish(replicaSubject(this.#buddy), encodeReplica({ from: incarnation, seq, ...what }));
+    const records = this.#records.take();
+    bus.publish(replicaSubject(this.#buddy), encodeReplica({ from: incarnation, seq, records, ...what }));
   }
 
   #updateOf(session: KeptSession, maxConnections: number): SessionUpdate {
     const told = this.#told.get(session.id);
-    const saved = session.saveTexts();
+    const speech = told?.speech ?? session.speechReader();
+    const saved = speech.readAll();
     const connections = told?.connections ?? byToken(session.save().connections);
     const now = Array.from(connections).slice(0, maxConnections);
     for (const [token] of now) connections.delete(token);
     const sentMs = Math.max(saved.sentMs, told?.sentMs ?? 0);
     const number = told?.number ?? this.#nextNumber++;
     const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
-    this.#told.set(session.id, {
+    const next: Told = {
       number,
+      speech,
+      ids: saved.utterances.map(({ id }) => id),
       madeMs: session.madeMs,
       sentMs,
-      wordEndsMs: wordEndsBehind(sentMs, saved.utterances),
+      wordEndsMs: [],
+      nextEndMs: Number.POSITIVE_INFINITY,
       connections,
       texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
-    });
+    };
+    expectEnds(
+      next,
+      saved.utterances.flatMap(({ heard }) => endsOf(heard)),
+    );
+    this.#told.set(session.id, next);
     const { id, epoch } = session;
     return {
       id,
@@ -317,24 +348,14 @@ function charsOf({ utterances, connections, disconnected }: SessionUpdate): numb
   return texts + CONNECTION_CHARS * (connections.length + disconnected.length);
 }
 
-function toldEndOf({ deliveredMs }: KeptSession): number {
-  return deliveredMs + EARLY_MS;
+function endsOf(heard: readonly HeardPlace[]): number[] {
+  return heard.map(({ ms }) => ms);
 }
 
-/** Nobody goes on inside a word: how far in it listeners are is told to nobody. */
-function hasNews(session: KeptSession, told: Told): boolean {
-  const [nextMs = Number.POSITIVE_INFINITY] = told.wordEndsMs;
-  const endMs = toldEndOf(session);
-  return nextMs <= endMs || lacksPlaces(session, told, endMs);
-}
-
-/** Of audio that is made behind what is known it is told in time. */
-function lacksPlaces({ madeMs }: KeptSession, told: Told, endMs: number): boolean {
-  return told.madeMs < madeMs && endMs + TOLD_AHEAD_MS >= told.madeMs;
-}
-
-function wordEndsBehind(sentMs: number, utterances: readonly SavedPlaces[]): number[] {
-  return utterances.flatMap(({ heard }) => heard.map(({ ms }) => ms)).filter((ms) => ms > sentMs);
+/** Of these ends of words, those to come are told when they are about to be sent. */
+function expectEnds(told: Told, endsMs: readonly number[]): void {
+  told.wordEndsMs = endsMs.filter((ms) => ms > told.sentMs);
+  told.nextEndMs = told.wordEndsMs.reduce((least, ms) => Math.min(least, ms), Number.POSITIVE_INFINITY);
 }
 
 /** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */

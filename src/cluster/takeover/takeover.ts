@@ -177,7 +177,7 @@ export class Takeover {
 
   async #give(session: SessionUpdate, to: string): Promise<void> {
     const { bus, nodes } = this.#options;
-    const nothing = { ended: [], places: [], sent: [] };
+    const nothing = { records: new Uint8Array(), ended: [] };
     const message = encodeReplica({ from: nodes.incarnation, seq: 0, sessions: [session], ...nothing });
     await bus.request(subjectOf(to), message, { timeoutMs: HAND_OVER_MS });
   }

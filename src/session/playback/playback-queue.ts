@@ -39,7 +39,7 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
   /** An upstream has something new. */
   readonly onProgress: () => void;
   /** An utterance was played to its end. */
-  readonly onPlayed: () => void;
+  readonly onPlayed: (utterance: Utterance) => void;
 }
 
 export class PlaybackQueue {
@@ -189,7 +189,7 @@ export class PlaybackQueue {
       this.#utterances.shift();
       first.leaveQueue();
       this.#emitOver(first);
-      this.#options.onPlayed();
+      this.#options.onPlayed(first);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Participant } from "../connections/participant.ts";
 import type { Marks } from "../marks.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
+import type { SpokenWord, Transcript } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";
 import type {
@@ -12,41 +13,147 @@ import type {
   SavedPlaces,
   SavedTexts,
   SavedUtterance,
+  SpeechReader,
 } from "../saved-session.ts";
 
 export interface SessionParts {
   readonly queue: PlaybackQueue;
   readonly output: OutputRouter;
   readonly marks: Marks;
-  readonly playheadTicks: number;
+  readonly playheadTicks: () => number;
 }
 
 /** Words that ended so long before what was sent are of no use to anybody who comes back. */
 const REACH_TICKS = 1000 * TICKS_PER_MS;
 
-export function saveTexts(parts: SessionParts): SavedTexts {
-  const sentTicks = sentTicksOf(parts);
-  return {
-    sentMs: msOfTicks(sentTicks),
-    utterances: parts.queue.unplayed
-      .filter(({ hasFailed }) => !hasFailed)
-      .flatMap((utterance) => saveUtterance(utterance, { ...parts, sentTicks })),
-  };
+/** What was read of an utterance. */
+interface ReadPlaces {
+  readonly transcript: Transcript;
+  readonly startTicks: number | null;
+  /** The last word, as it was; null: none. */
+  readonly word: SpokenWord | null;
+  readonly wordEndTicks: number;
+  /** The last place. */
+  readonly last: HeardPlace;
+  readonly isPlayed: boolean;
 }
 
-/** Where the speech is that is being sent. */
-export function savePlaces(parts: Omit<SessionParts, "marks">): SavedPlaces[] {
-  const sentTicks = sentTicksOf(parts);
-  return parts.queue.unplayed
-    .filter(({ hasFailed, isSound, startTicks }) => !hasFailed && !isSound && startTicks !== null)
-    .map((utterance) => placesOf(utterance, { ...parts, sentTicks }));
+export class SessionReader implements SpeechReader {
+  readonly #parts: SessionParts;
+  #read = new Map<Utterance, ReadPlaces>();
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  readAll(): SavedTexts {
+    this.#read.clear();
+    const sentTicks = this.#sentTicks;
+    return {
+      sentMs: msOfTicks(sentTicks),
+      utterances: this.#parts.queue.unplayed
+        .filter(({ hasFailed }) => !hasFailed)
+        .flatMap((utterance) => this.#save(utterance, sentTicks)),
+    };
+  }
+
+  readPlaces(): SavedPlaces[] {
+    const sentTicks = this.#sentTicks;
+    const read = this.#read;
+    this.#read = new Map();
+    const changed: SavedPlaces[] = [];
+    for (const utterance of this.#parts.queue.unplayed) {
+      const { id, startTicks } = utterance;
+      const before = read.get(utterance);
+      if (startTicks === null || utterance.hasFailed || utterance.isSound) continue;
+      const heard = this.#newPlaces(utterance, sentTicks, before);
+      if (heard.length > 0) changed.push({ id, startMs: msOfTicks(startTicks), heard });
+    }
+    return changed;
+  }
+
+  get #sentTicks(): number {
+    const { output, playheadTicks } = this.#parts;
+    return sentTicksOf({ output, playheadTicks: playheadTicks() });
+  }
+
+  #save(utterance: Utterance, sentTicks: number): SavedUtterance[] {
+    const { template, resumption, startTicks } = utterance;
+    // A sound is larger than all that is told of a session: it is lost with its node.
+    if (template.kind === "sound") return [];
+    const saved = {
+      id: utterance.id,
+      startMs: startTicks === null ? null : msOfTicks(startTicks),
+      heard: this.#newPlaces(utterance, sentTicks, undefined),
+      command: commandOf(template),
+      text: utterance.text,
+      half: utterance.input.half,
+      isEnded: utterance.input.isEnded,
+      subject: utterance.subject ?? null,
+      holder: utterance.holder,
+      heardMs: msOfTicks(resumption?.heardTicks ?? 0),
+      marks: this.#parts.marks.waitingOn(utterance),
+    };
+    return [saved];
+  }
+
+  /** How much of the text is heard when how much of the audio is, at the end of each word: all of that, or what is new. */
+  #newPlaces(utterance: Utterance, sentTicks: number, before: ReadPlaces | undefined): HeardPlace[] {
+    const { transcript, startTicks } = utterance;
+    const { words } = transcript;
+    const from = before === undefined ? null : nextWord(utterance, before);
+    const places: HeardPlace[] = [];
+    let last = before?.last;
+    if (from === null || last === undefined) {
+      last = { end: utterance.spoken.clientHeardEnd(utterance.resumption?.spokenStart ?? 0), ms: 0 };
+      places.push(last);
+    }
+    const endTicks = utterance.state.kind === "played" ? utterance.endTicks : null;
+    if (startTicks !== null) {
+      const cut = cutOf(utterance, this.#parts.queue.comingOf(utterance));
+      for (const ticks of ticksToRead(words, { from, sentTicks })) {
+        const end = cut.clientEnd(heardSpokenEnd(cut, ticks));
+        if (end <= last.end) continue;
+        last = { end, ms: msOfTicks(ticks) };
+        places.push(last);
+      }
+      if (endTicks !== null && (places.length > 0 || before?.isPlayed !== true)) {
+        last = { end: utterance.text.length, ms: msOfTicks(endTicks) };
+        places.push(last);
+      }
+    }
+    const word = words.at(-1) ?? null;
+    const wordEndTicks = word?.endTicks ?? 0;
+    this.#read.set(utterance, {
+      transcript,
+      startTicks,
+      word,
+      wordEndTicks,
+      last,
+      isPlayed: endTicks !== null,
+    });
+    return places;
+  }
+}
+
+/** Ends of words from there on, or, null, of those within reach; where none is, it is estimated what was heard. */
+function ticksToRead(
+  words: readonly SpokenWord[],
+  { from, sentTicks }: { readonly from: number | null; readonly sentTicks: number },
+): number[] {
+  const beforeReach = words.findLastIndex(({ endTicks }) => endTicks <= sentTicks - REACH_TICKS);
+  if (beforeReach === words.length - 1) return [sentTicks];
+  return words.slice(from ?? Math.max(0, beforeReach)).map(({ endTicks }) => endTicks);
 }
 
 /** Who plays as it is sent has been sent no more than this, whatever others were sent in one go. */
 export function sentTicksOf({
   output,
   playheadTicks,
-}: Pick<SessionParts, "output" | "playheadTicks">): number {
+}: {
+  readonly output: OutputRouter;
+  readonly playheadTicks: number;
+}): number {
   const { hasRealtime, minLeadMs, maxFrameMs } = output.demand;
   const { sentTicks } = output;
   // A frame that begins inside the lead is sent whole.
@@ -55,37 +162,19 @@ export function sentTicksOf({
     : sentTicks;
 }
 
-function saveUtterance(
-  utterance: Utterance,
-  { queue, marks, sentTicks }: SessionParts & { readonly sentTicks: number },
-): SavedUtterance[] {
-  const { template, resumption } = utterance;
-  // A sound is larger than all that is told of a session: it is lost with its node.
-  if (template.kind === "sound") return [];
-  const saved = {
-    ...placesOf(utterance, { queue, sentTicks }),
-    command: commandOf(template),
-    text: utterance.text,
-    half: utterance.input.half,
-    isEnded: utterance.input.isEnded,
-    subject: utterance.subject ?? null,
-    holder: utterance.holder,
-    heardMs: msOfTicks(resumption?.heardTicks ?? 0),
-    marks: marks.waitingOn(utterance),
-  };
-  return [saved];
-}
-
-function placesOf(
-  utterance: Utterance,
-  { queue, sentTicks }: Pick<SessionParts, "queue"> & { readonly sentTicks: number },
-): SavedPlaces {
-  const { id, startTicks } = utterance;
-  return {
-    id,
-    startMs: startTicks === null ? null : msOfTicks(startTicks),
-    heard: heardPlaces(utterance, { coming: queue.comingOf(utterance), sentTicks }),
-  };
+/** Index of the first word that was not read; null: what was read holds no more. */
+function nextWord(
+  { transcript, startTicks }: Utterance,
+  { word, wordEndTicks, last, ...before }: ReadPlaces,
+): number | null {
+  if (before.transcript !== transcript || before.startTicks !== startTicks) return null;
+  const { words } = transcript;
+  const at = word === null ? -1 : words.lastIndexOf(word);
+  // It was void, or is forgotten, or its end has moved.
+  if (word !== null && (at < 0 || word.endTicks !== wordEndTicks)) return null;
+  // A word that comes late stands before what was estimated meanwhile.
+  const next = words[at + 1];
+  return next !== undefined && msOfTicks(next.endTicks) <= last.ms ? null : at + 1;
 }
 
 function commandOf(
@@ -99,34 +188,6 @@ function commandOf(
     case "dialogue":
       return template.command;
   }
-}
-
-/** How much of the text is heard when how much of the audio is: at the end of each word that is being sent. */
-function heardPlaces(
-  utterance: Utterance,
-  {
-    coming,
-    sentTicks,
-  }: { readonly coming: ReturnType<PlaybackQueue["comingOf"]>; readonly sentTicks: number },
-): HeardPlace[] {
-  const { spoken, startTicks, endTicks, transcript, resumption } = utterance;
-  const places: HeardPlace[] = [{ end: spoken.clientHeardEnd(resumption?.spokenStart ?? 0), ms: 0 }];
-  if (startTicks === null) return places;
-  const cut = cutOf(utterance, coming);
-  const add = (ticks: number): void => {
-    const end = cut.clientEnd(heardSpokenEnd(cut, ticks));
-    const last = places.at(-1);
-    if (last === undefined || end > last.end) places.push({ end, ms: msOfTicks(ticks) });
-  };
-  const { words } = transcript;
-  const first = words.findIndex((word) => word.endTicks > sentTicks - REACH_TICKS);
-  if (first > 0) add(words[first - 1]?.endTicks ?? startTicks);
-  if (words.length === 0 || first < 0) add(sentTicks);
-  else for (const { endTicks: ticks } of words.slice(first)) add(ticks);
-  if (utterance.state.kind === "played" && endTicks !== null) {
-    places.push({ end: utterance.text.length, ms: msOfTicks(endTicks) });
-  }
-  return places;
 }
 
 export function saveConnection({

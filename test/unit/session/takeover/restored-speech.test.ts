@@ -218,7 +218,7 @@ describe("sounds of a session that goes on at another node", () => {
     send({ type: "speak", text: "abc", voice_id: VOICE, utterance_id: "text" });
     send({ ...sound, utterance_id: "last" });
     pass(here, 100);
-    expect(session.savePlaces()).toEqual([]);
+    expect(session.speechReader().readPlaces()).toEqual([]);
     const saved = session.save();
     expect(saved.utterances.map(({ id }) => id)).toEqual(["text"]);
     const there = goOn(saved);
