@@ -172,7 +172,10 @@ export class Session {
       onDeserted: (error) => this.close(error),
     });
     this.#playout = new Playout({ ...parts, participants });
-    const onGone = (utterance: Utterance): void => this.speakers.forget(utterance);
+    const onGone = (utterance: Utterance): void => {
+      this.speakers.forget(utterance);
+      this.changed();
+    };
     this.interruptions = new Interruptions({ ...parts, playout: this.#playout, onGone });
     this.utterances = new UtteranceCommands({
       ...parts,

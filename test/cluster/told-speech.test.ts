@@ -204,6 +204,22 @@ describe("from what a buddy was told", () => {
       { numRuns: 50 },
     );
   });
+
+  it("what was interrupted is not said on, though nothing was said behind it", async () => {
+    const { owner, replicas } = await openTold();
+    const { send, session } = owner.join(QUERY);
+    send({ type: "speak", text: "alpha bravo charlie", voice_id: VOICE });
+    await settle();
+    const speech = new Speech(20, true);
+    for (let step = 0; step < 20; step += 1) {
+      speech.step(owner);
+      owner.clock.advance(STEP_MS);
+    }
+    // As over HTTP: no command of a connection.
+    session.utterances.interrupt(undefined, undefined);
+    await settle();
+    expect(toldOf(replicas).utterances).toEqual([]);
+  });
 });
 
 function toldOf(replicas: Replicas): SavedSession {
