@@ -9,6 +9,7 @@ import type { ResponseHeaders } from "../headers.ts";
 import type { SocketLine } from "../transport/socket-line.ts";
 import type { BodyReader } from "../transport/speech-stream.ts";
 import type { SpeechRequest } from "../types.ts";
+import type { VoiceListing } from "./listed-voices.ts";
 import type { SpokenWord } from "./word-aligner.ts";
 
 export interface ServiceAdapter {
@@ -19,6 +20,8 @@ export interface ServiceAdapter {
   readonly headers: readonly string[];
   /** A small GET that costs nothing, for `voicewire doctor`. */
   readonly checkPath: string;
+  /** Where it lists its voices; default: it lists none. */
+  readonly voices?: VoiceListing;
   /** `request`: its voice is the service's own id. `format`: what to ask for. */
   request(request: SpeechRequest, format: Sampled): ServiceRequest;
   /** Reads the body of a 200. Throws upstream_protocol where the headers say that it is something else. */

@@ -7,14 +7,20 @@ import type { Logger } from "../../kit/log.ts";
 import type { CheckResult } from "../failover/health-check.ts";
 import type { RegionStats } from "../failover/region.ts";
 import { WatchedHealth } from "../failover/watched-health.ts";
+import { isFilteredKey } from "../transport/key-filter.ts";
 import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./adapter.ts";
 import { chooseFormat } from "./audio-converter.ts";
+import { parseOrUndefined } from "./json-values.ts";
+import type { ServiceVoice, VoiceListing } from "./listed-voices.ts";
 import { isListedVoice } from "./service-config.ts";
 import { ServiceDialect } from "./service-dialect.ts";
+import { serviceRefusal } from "./service-refusal.ts";
+import { type ServiceVoiceList, ServiceVoices } from "./service-voices.ts";
+import { fetchSmallAnswer } from "./small-answer.ts";
 import { spokenText } from "./spoken-text.ts";
 
 export interface ServiceUpstreamOptions {
@@ -42,6 +48,10 @@ const MAX_OPEN = 256;
 const CHECK_MS = 3000;
 /** Answered in a row before it is asked again: to go to it and back is heard as another voice each time. */
 const CHECKS_TO_RISE = 2;
+/** Of a list of voices: Wyoming servers may say all that they could download. */
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
+/** Under which a service says that it has no such path. */
+const NO_LIST: ReadonlySet<number> = new Set([404, 405, 501]);
 /** Series of one metric. */
 const MAX_LIMITS = 20;
 
@@ -51,6 +61,7 @@ export class ServiceUpstream {
   readonly #options: ServiceUpstreamOptions;
   readonly #requester: Requester;
   readonly #health: WatchedHealth;
+  readonly #voices: ServiceVoices;
   #requests = 0;
 
   /** Throws invalid_config. */
@@ -71,6 +82,16 @@ export class ServiceUpstream {
       isAdditive: true,
       onOutcome: (fault) => this.#health.onOutcome(fault),
     });
+    const listing = adapter.voices;
+    this.#voices = new ServiceVoices({
+      ...{ clock, named: options.voices },
+      ask: listing === undefined ? null : () => this.#askVoices(listing),
+    });
+  }
+
+  /** That may be asked for, as far as they are known. */
+  voices(): Promise<ServiceVoiceList> {
+    return this.#voices.list();
   }
 
   /** See WatchedHealth.watch. */
@@ -139,6 +160,35 @@ export class ServiceUpstream {
   close(): Promise<void> {
     this.#health.close();
     return this.#requester.close();
+  }
+
+  /** Rejects with what the service answered. */
+  async #askVoices({ path, read }: VoiceListing): Promise<readonly ServiceVoice[]> {
+    const { name, adapter, clock, key } = this.#options;
+    const { status, headers, body } = await fetchSmallAnswer({
+      ...{ clock, deadlineMs: CHECK_MS, maxBytes: MAX_LIST_BYTES },
+      begin: (receiver) =>
+        this.#requester.begin({
+          ...{ method: "GET", path, headers: adapter.headers, body: null, receiver },
+          wanted: { group: null, priority: 0 },
+          patienceMs: 0,
+          // It says little of whether it speaks.
+          onOutcome: () => undefined,
+        }),
+    });
+    if (NO_LIST.has(status)) return [];
+    if (status !== 200) {
+      const table = adapter.refusals;
+      throw serviceRefusal({ ...{ name, table, status, headers, body }, secrets: [key] });
+    }
+    // A service that repeats its key would give it to all who may see the list.
+    const list =
+      isFilteredKey(key) && body.includes(key) ? undefined : parseOrUndefined(body.toString("utf8"));
+    if (list !== undefined) return read(list);
+    throw new GatewayError(
+      "upstream_protocol",
+      `The upstream ${name} lists its voices in what can't be read`,
+    );
   }
 
   /** Any answer below 500 is one: whether it takes the key, its requests say. */

@@ -8,6 +8,7 @@ import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
 import { audioKey, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import { timedWords } from "../timed-words.ts";
 
 /** The newest that is known. */
@@ -37,11 +38,23 @@ const REFUSALS: RefusalTable = {
   },
 };
 
+/** The first page, which is as long as its pages get. */
+const VOICES: VoiceListing = {
+  path: "/voices?limit=100",
+  read: (body) =>
+    listedVoices(objectOf(body).data, {
+      id: ["id"],
+      name: ["name"],
+      labels: ({ language, gender }) => ({ language: languageOf(language), gender }),
+    }),
+};
+
 export function createCartesia({ key, model }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: ["x-api-key", key, "cartesia-version", VERSION],
     checkPath: "/",
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request, format) => ({
       path: "/tts/sse",

@@ -2,6 +2,8 @@
 import type { Sampled } from "../../../audio/containers/wav-stripper.ts";
 import type { SpeechRequest } from "../../types.ts";
 import type { Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
+import { objectOf } from "../json-values.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import { plainReader } from "../plain-reader.ts";
 
 const ENCODINGS = { pcm: "linear16", ulaw: "mulaw", alaw: "alaw", f32: "linear16" } as const;
@@ -29,11 +31,25 @@ const REFUSALS: RefusalTable = {
   },
 };
 
+const VOICES: VoiceListing = {
+  path: "/v1/models",
+  read: (body) =>
+    listedVoices(objectOf(body).tts, {
+      id: ["canonical_name"],
+      name: ["name"],
+      labels: ({ languages, metadata }) => ({
+        language: languageOf(Array.isArray(languages) ? languages[0] : undefined),
+        accent: objectOf(metadata).accent,
+      }),
+    }),
+};
+
 export function createDeepgram({ key }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: ["authorization", `Token ${key}`],
     checkPath: "/",
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request, format) => ({
       path: pathOf(request, format),

@@ -7,6 +7,7 @@ import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
 import { audioKey, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
+import { listedVoices, type VoiceListing } from "../listed-voices.ts";
 
 /** Of Octave: the first that has times. */
 const DEFAULT_VERSION = "2";
@@ -28,11 +29,18 @@ const REFUSALS: RefusalTable = {
   meanings: {},
 };
 
+/** The first page of its library. */
+const VOICES: VoiceListing = {
+  path: "/v0/tts/voices?provider=HUME_AI&page_size=100",
+  read: (body) => listedVoices(objectOf(body).voices_page, { id: ["id"], name: ["name"] }),
+};
+
 export function createHume({ key, model }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: ["x-hume-api-key", key],
     checkPath: "/",
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request) => ({ path: "/v0/tts/stream/json", body: bodyOf(request, model), audio: SAMPLED }),
     answer: (_headers, sink) => read(sink),

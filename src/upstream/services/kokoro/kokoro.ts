@@ -8,6 +8,7 @@ import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
 import { audioKey, listOf, numberOf, objectOf, textOf } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
+import { listedVoices, type VoiceListing } from "../listed-voices.ts";
 import type { SpokenWord } from "../word-aligner.ts";
 
 const DEFAULT_MODEL = "kokoro";
@@ -47,12 +48,35 @@ const REFUSALS: RefusalTable = {
   meanings: {},
 };
 
+/** The first letter of a voice: the language that it speaks by itself. */
+const VOICE_LANGUAGES: Readonly<Record<string, string>> = {
+  ...{ a: "en", b: "en", e: "es", f: "fr", h: "hi" },
+  ...{ i: "it", j: "ja", p: "pt", z: "zh" },
+};
+const GENDERS: Readonly<Record<string, string>> = { f: "female", m: "male" };
+
+const VOICES: VoiceListing = {
+  path: "/v1/audio/voices",
+  read: (body) =>
+    listedVoices(objectOf(body).voices, {
+      id: ["id", "name"],
+      name: ["name"],
+      labels: ({ id }) => labelsOf(textOf(id)),
+    }),
+};
+
+function labelsOf(voiceId: string) {
+  const [, language = "", gender = ""] = /^([a-z])([fm])_/.exec(voiceId) ?? [];
+  return { language: VOICE_LANGUAGES[language], gender: GENDERS[gender] };
+}
+
 export function createKokoro({ key, model }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     // It asks for none; a proxy in front of it may.
     headers: key === "" ? [] : ["authorization", `Bearer ${key}`],
-    checkPath: "/v1/audio/voices",
+    checkPath: VOICES.path,
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request) => {
       const language = languageOf(request);

@@ -12,6 +12,7 @@ import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSet
 import { parseRate } from "../audio-type.ts";
 import { audioKey, objectOf, textOf, truncated } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import { plainReader } from "../plain-reader.ts";
 
 /** What most such servers take, too. */
@@ -44,10 +45,25 @@ const REFUSALS: RefusalTable = {
   },
 };
 
+/** Of servers of one's own, where they have it: OpenAI lists its voices nowhere. */
+const VOICES: VoiceListing = {
+  path: "/v1/audio/voices",
+  read: (body) => {
+    const { voices, data } = objectOf(body);
+    return listedVoices(voices ?? data, {
+      id: ["id", "voice_id", "name"],
+      name: ["name"],
+      labels: ({ language, gender }) => ({ language: languageOf(language), gender }),
+    });
+  },
+};
+
 export function createOpenAi({ key, model, sampleRate, baseUrl }: ServiceSettings): ServiceAdapter {
   const plain: Sampled | null = sampleRate === null ? null : { codec: "pcm", sampleRate, channels: 1 };
+  const isVendor = VENDOR_HOST.test(baseUrl);
   return {
-    capabilities: VENDOR_HOST.test(baseUrl) ? VENDOR : OWN,
+    capabilities: isVendor ? VENDOR : OWN,
+    ...(isVendor ? {} : { voices: VOICES }),
     headers: key === "" ? [] : ["authorization", `Bearer ${key}`],
     checkPath: "/v1/models",
     refusals: REFUSALS,

@@ -4,6 +4,8 @@
  */
 import type { SpeechRequest } from "../../types.ts";
 import type { Capabilities, RefusalTable, ServiceAdapter } from "../adapter.ts";
+import { objectOf } from "../json-values.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import { plainReader } from "../plain-reader.ts";
 
 const CAPABILITIES: Capabilities = {
@@ -22,11 +24,22 @@ const CAPABILITIES: Capabilities = {
 /** It fails with a web page. */
 const REFUSALS: RefusalTable = { codesOf: () => [], meanings: {} };
 
+/** By name; a name begins with its language. */
+const VOICES: VoiceListing = {
+  path: "/voices",
+  read: (body) =>
+    listedVoices(
+      Object.keys(objectOf(body)).map((id) => ({ id })),
+      { id: ["id"], name: ["name"], labels: ({ id }) => ({ language: languageOf(id) }) },
+    ),
+};
+
 export function createPiper(): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: [],
-    checkPath: "/voices",
+    checkPath: VOICES.path,
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request) => ({ path: "/synthesize", body: bodyOf(request), audio: null }),
     answer: (_headers, sink) => plainReader(sink, null),

@@ -10,6 +10,7 @@ import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSet
 import { audioKey, listOf, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
 import { withRegion } from "../language-tag.ts";
 import { lineReader } from "../line-reader.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import type { SpokenWord } from "../word-aligner.ts";
 
 /** It and simba-3.0 alone have marks in streams. */
@@ -41,11 +42,22 @@ const REFUSALS: RefusalTable = {
   },
 };
 
+const VOICES: VoiceListing = {
+  path: "/v1/voices",
+  read: (body) =>
+    listedVoices(Array.isArray(body) ? body : objectOf(body).voices, {
+      id: ["id"],
+      name: ["display_name"],
+      labels: ({ locale, gender }) => ({ language: languageOf(locale), gender }),
+    }),
+};
+
 export function createSpeechify({ key, model }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: ["authorization", `Bearer ${key}`],
-    checkPath: "/v1/voices",
+    checkPath: VOICES.path,
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request, format) => ({
       path: "/v1/audio/stream/with-timestamps",

@@ -17,3 +17,11 @@ export function voicesOf(info: unknown, voice: string): WyomingVoices | null {
   }));
   return read.find(({ names }) => names.includes(voice)) ?? read[0] ?? null;
 }
+
+/** Voices of all its programs that are there to be used. */
+export function allVoicesOf(info: unknown): readonly unknown[] {
+  const programs = listOf(isObject(info) ? info.tts : undefined).filter(isObject);
+  return programs.flatMap(({ voices }) =>
+    listOf(voices).filter((voice) => isObject(voice) && voice.installed !== false),
+  );
+}

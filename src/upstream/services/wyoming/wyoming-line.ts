@@ -103,6 +103,7 @@ class WyomingConnection implements OpenLine {
     const [message] = this.#messages;
     if (message === undefined) {
       this.#events.answered(200, {});
+      this.#events.message(Buffer.from(JSON.stringify(data)));
       this.#close(() => this.#events.ended());
       return;
     }

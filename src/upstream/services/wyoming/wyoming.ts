@@ -8,6 +8,8 @@ import type { BodyReader } from "../../transport/speech-stream.ts";
 import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter } from "../adapter.ts";
 import { broken, numberOf, truncated } from "../json-values.ts";
+import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
+import { allVoicesOf } from "./wyoming-info.ts";
 import { END_HEADER, WYOMING_LIMITS, WYOMING_LINE, type WyomingAsked } from "./wyoming-line.ts";
 
 const CAPABILITIES: Capabilities = {
@@ -28,12 +30,26 @@ const REFUSALS: RefusalTable = {
   meanings: { unknown_voice: { code: "unknown_voice", field: "voice_id" } },
 };
 
+/** Of what it says that it can do, which is the whole answer to a request without a message. */
+const VOICES: VoiceListing = {
+  path: "/",
+  read: (body) =>
+    listedVoices(allVoicesOf(body), {
+      id: ["name"],
+      name: ["description"],
+      labels: ({ languages }) => ({
+        language: languageOf(Array.isArray(languages) ? languages[0] : undefined),
+      }),
+    }),
+};
+
 export function createWyoming(): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     line: WYOMING_LINE,
     headers: [],
     checkPath: "/",
+    voices: VOICES,
     refusals: REFUSALS,
     request: (request) => ({ path: "/", body: [JSON.stringify(askedOf(request))], audio: null }),
     answer: (headers, sink) => new WyomingAnswer(sink, headerOf(headers, END_HEADER) ?? "audio-stop"),
