@@ -50,6 +50,7 @@ import { defaultVoice } from "./upstream/default-voice.ts";
 import type { ServiceConfig } from "./upstream/services/service-config.ts";
 import { createServiceUpstream } from "./upstream/services/services.ts";
 import { UpstreamRouter } from "./upstream/upstream-router.ts";
+import { offeredVoices } from "./upstream/voices/offered-voices.ts";
 import type { VoiceConfig } from "./upstream/voices/voice-config.ts";
 import { VERSION } from "./version.ts";
 
@@ -339,6 +340,8 @@ function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
       ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock })
       : null;
   begun.add(() => phrases?.close());
+  const ownVoices = new Set(voices.map(({ name }) => name));
+  const voiceNames = new VoiceNames({ clock, get: (path) => upstream.get(path), ownVoices });
   return {
     /** The upstream of the settings alone. */
     first,
@@ -347,7 +350,10 @@ function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
     phrases,
     /** Where speech is asked for. */
     speech: phrases ?? upstream,
-    ownVoices: new Set(voices.map(({ name }) => name)),
+    ownVoices,
+    voiceNames,
+    /** Every voice that may be named. */
+    offered: () => offeredVoices({ first: () => voiceNames.list(), services, own: voices, clock }),
     defaultVoice: defaultVoice(upstream, config.voice),
   };
 }
@@ -503,7 +509,7 @@ function openCalls(
 
 async function listenToClients(core: Core, parts: Parts): Promise<RunningServer> {
   const { options, config, log, clock, counters, door, begun, rules, tracing } = core;
-  const { upstream, speech, ownVoices } = parts.upstreams;
+  const { upstream, speech, ownVoices, voiceNames: voices, offered } = parts.upstreams;
   const { sessions, tuning, scheduler } = parts.live;
   const { calls, carrierAuth, rtpPorts, audioSocketTickets } = parts.calls;
   const { tlsFiles, origins, passedPaths } = rules;
@@ -518,7 +524,8 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
     callPorts: [rtpPorts, audioSocketTickets],
     vendor: {
       upstream: speech,
-      get: (path) => upstream.get(path),
+      voices,
+      offered,
       clock,
       counters,
       maxSockets: config.maxListeners,
@@ -590,13 +597,12 @@ async function listenToAudioSocket(
 /** null: there is no such port. */
 async function listenToWyoming(
   { config, log, clock, counters, door, begun, rules, tracing }: Core,
-  { upstream, speech, defaultVoice }: Upstreams,
+  { speech, ownVoices, voiceNames: voices, offered, defaultVoice }: Upstreams,
 ): Promise<WyomingServer | null> {
   if (config.wyomingPort === 0) return null;
   const wyoming = await startWyoming({
-    ...{ clock, counters, door, log, defaultVoice, upstream: speech },
+    ...{ clock, counters, door, log, voices, offered, ownVoices, defaultVoice, upstream: speech },
     firstAudioMs: config.firstAudioMs,
-    voices: new VoiceNames({ clock, get: (path) => upstream.get(path) }),
     defaultModel: config.model,
     allow: rules.wyomingAllow,
     version: VERSION,

@@ -86,6 +86,10 @@ export class Caller {
     if (!this.mayAny(actions, sessionId)) throw lacksAction(this.#layers, actions, sessionId);
   }
 
+  mayUseVoice(voiceId: string): boolean {
+    return this.#layers.every(({ grants }) => isListed(grants.voices, voiceId));
+  }
+
   /** Throws forbidden. */
   mustUse({ voiceIds, modelId, priority = 0 }: Speech): void {
     for (const layer of this.#layers) {

@@ -123,8 +123,8 @@ function sse(event: object): string {
 export interface ListedVoice {
   readonly id: string;
   readonly name: string;
-  /** Of its labels; "" where it has none. */
-  readonly gender: string;
+  /** Those that are texts: `gender`, `language` and the like. */
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** OpenAI's voices by how they sound, in the order of the alphabet. */
@@ -145,7 +145,7 @@ export function voiceOf(name: string, voices: readonly ListedVoice[]): string | 
   for (const [gender, names] of Object.entries(OPENAI_VOICES)) {
     const index = (names as readonly string[]).indexOf(wanted);
     if (index < 0) continue;
-    const alike = voices.filter((voice) => voice.gender.toLowerCase() === gender);
+    const alike = voices.filter(({ labels }) => labels.gender?.toLowerCase() === gender);
     const ids = (alike.length > 0 ? alike : voices).map(({ id }) => id).sort();
     return ids[index % ids.length];
   }
@@ -177,7 +177,11 @@ export function parseVoiceList(json: string): ListedVoice[] {
   const result = listSchema.safeParse(value);
   if (!result.success) throw new GatewayError("upstream_protocol", "The upstream's voice list has no voices");
   return result.data.voices.map(({ voice_id: id, name: called, labels }) => {
-    const gender = labels?.gender;
-    return { id, name: called ?? "", gender: typeof gender === "string" ? gender : "" };
+    const texts = Object.entries(labels ?? {}).filter((entry): entry is [string, string] => isText(entry[1]));
+    return { id, name: called ?? "", labels: Object.fromEntries(texts) };
   });
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
 }

@@ -14,7 +14,7 @@ import { loadPage } from "./page.ts";
 import { routeAudio } from "./players/audio-stream.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-speech.ts";
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
-import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
+import type { VoiceNames } from "./proxy/voice-names.ts";
 import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-app.ts";
 import { takeInCalls } from "./relayed/far-calls.ts";
 import { type HostedAnswer, type HostedRequest, takeInRequests } from "./relayed/hosted-answer.ts";
@@ -25,13 +25,14 @@ import { LiveConnections } from "./sockets/live-connections.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
 import { routeTokens } from "./tokens.ts";
+import { routeVoices, type VoicesOptions } from "./voices.ts";
 
 export type VendorOptions = Pick<
   VendorSocketOptions,
   "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs" | "tracer"
 > &
   Pick<OpenAiSpeechOptions, "defaultModel" | "ownVoices"> &
-  Pick<VoiceNamesOptions, "get">;
+  Pick<VoicesOptions, "offered"> & { readonly voices: VoiceNames };
 
 export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAppOptions {
   /** Which web pages may use the port. */
@@ -74,8 +75,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await options.cluster?.serve(relayHost(takeIn, options));
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(live, options));
   routeCarriers(routes, options);
-  const voices = new VoiceNames(options.vendor);
-  const speech = { ...options, ...options.vendor, voices };
+  const speech = { ...options, ...options.vendor };
   const jambonzTts = routeJambonzTts(routes, speech);
   for (const ports of options.callPorts) ports.route(routes);
   routeCommands(routes, options);
@@ -84,6 +84,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   routeCaptions(routes, options);
   const vendorSockets = routeVendorSockets(routes, { ...options, ...options.vendor });
   routeOpenAiSpeech(routes, speech);
+  routeVoices(routes, speech);
   routeTokens(routes, options);
   routeProxy(routes, options);
   routeHealth(routes, options);

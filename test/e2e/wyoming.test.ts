@@ -7,6 +7,7 @@ import { freePort } from "../helpers/free-port.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { gatewayAt, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { KOKORO_VOICE, kokoro } from "../kit/vendors/kokoro.ts";
 import { frameOf, take, type WyomingEvent } from "../kit/vendors/wyoming.ts";
 import { asked, configOf, serviceAt, speech } from "../upstream/services/rig.ts";
 
@@ -165,6 +166,38 @@ describe("the gateway as a Wyoming server", () => {
     await until("the end", () => client.isClosed);
     expect(client.data("error")).toMatchObject({ code });
     expect(client.audio.length).toBe(0);
+  });
+
+  it("lists and speaks with voices of one's own and of other services", async () => {
+    await using engine = await startFakeUpstream(kokoro());
+    const [service, anna] = [
+      `kokoro:${KOKORO_VOICE}`,
+      { name: "anna", upstreamVoices: [`kokoro:${KOKORO_VOICE}`] },
+    ];
+    const otherPort = await freePort();
+    await using _other = await gatewayAt(
+      upstream.url,
+      // The model is the first upstream's, and no other knows it.
+      { voice: "anna", model: "eleven_v3", wyomingPort: otherPort },
+      { services: [configOf("kokoro", engine.url)], voices: [anna] },
+    );
+    await using client = new Client(otherPort);
+    client.send("describe");
+    await client.until("info");
+    const programs = client.data("info")?.tts as Record<string, unknown>[] | undefined;
+    const voices = programs?.[0]?.voices as { name: string; languages: string[] }[];
+    expect(voices.map(({ name }) => name)).toEqual([
+      ...["anna", ...FAKE_VOICES.map(({ voice_id }) => voice_id), service],
+    ]);
+    expect(voices.at(-1)?.languages).toEqual(["en"]);
+    for (const voice of [{ name: "anna" }, { name: service }, undefined]) {
+      client.frames.length = 0;
+      client.send("synthesize", { text: "Good morning.", voice });
+      await until("the end of it", () => client.types.includes("audio-stop") || client.isClosed);
+      expect(client.types).not.toContain("error");
+      expect(client.audio.length).toBeGreaterThan(24_000);
+    }
+    expect(engine.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
   });
 
   it("more texts than may wait are refused", async () => {

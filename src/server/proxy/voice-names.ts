@@ -1,5 +1,5 @@
 /** What OpenAI's and jambonz's requests call a voice (an id, a name of the upstream's, one of OpenAI's), as the upstream's id. */
-import { GatewayError } from "../../errors.ts";
+import { type ErrorCode, GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import {
   type ListedVoice,
@@ -21,6 +21,13 @@ export interface VoiceNamesOptions {
 
 /** How long the upstream's voice list is believed. */
 const VOICES_MS = 60_000;
+/** What its refusals mean; any other status: upstream_failed. */
+const REFUSALS: Readonly<Record<number, ErrorCode>> = {
+  401: "upstream_unauthorized",
+  402: "upstream_forbidden",
+  403: "upstream_forbidden",
+  429: "upstream_rate_limited",
+};
 /** What the upstream's own ids look like: such a name needs no list, nor does a voice of another upstream. */
 const VOICE_ID = /^[A-Za-z0-9]{20}$/;
 
@@ -73,6 +80,7 @@ export class VoiceNames {
   async #ask(): Promise<ListedVoice[]> {
     const { status, body } = await this.#options.get("/v1/voices");
     if (status === 200) return parseVoiceList(body.toString("utf8"));
-    throw new GatewayError("upstream_failed", `The upstream's voice list answered ${status}, expected 200`);
+    const code = REFUSALS[status] ?? "upstream_failed";
+    throw new GatewayError(code, `The upstream's voice list answered ${status}, expected 200`);
   }
 }

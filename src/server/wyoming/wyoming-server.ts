@@ -10,6 +10,7 @@ import type { Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import { networksOf } from "../../kit/networks.ts";
 import { defaultModelFor } from "../../protocol/upstream-voice.ts";
+import type { OfferedVoice, OfferedVoices } from "../../protocol/voice-list.ts";
 import { type WyomingFrame, WyomingReader, wyomingFrame } from "../../protocol/wyoming.ts";
 import type { AttemptDeps } from "../../vendor-sockets/requests.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
@@ -22,6 +23,10 @@ export interface WyomingServerOptions extends AttemptDeps {
   readonly door: Door;
   readonly log: Logger;
   readonly voices: VoiceNames;
+  /** What it lists. Does not reject. */
+  readonly offered: () => Promise<OfferedVoices>;
+  /** See defaultModelFor. */
+  readonly ownVoices: ReadonlySet<string>;
   /** Of clients that name none. */
   readonly defaultVoice: () => Promise<string>;
   /** "": the upstream's own. */
@@ -53,6 +58,8 @@ const MAX_BEHIND_BYTES = 256 * 1024;
 /** A client that says nothing for so long, with nothing to hear, or takes nothing of what it hears, is gone. */
 const IDLE_MS = 300_000;
 const LIMITS = { header: 64 * 1024, data: 64 * 1024, payload: 64 * 1024 };
+/** That it lists: each takes some hundred bytes of one frame. */
+const MAX_LISTED_VOICES = 2000;
 /** Of voices that speak many; the one that it is in is not known. */
 const LANGUAGES = "en ar cs da de el es fi fr hi hu id it ja ko nl no pl pt ro ru sv tr uk vi zh".split(" ");
 const ATTRIBUTION = { name: "voicewire", url: "" };
@@ -212,12 +219,12 @@ class WyomingClient {
   }
 
   async #say(text: string, named: string | null): Promise<void> {
-    const { door, voices, defaultVoice, defaultModel, ...deps } = this.#options;
+    const { door, voices, defaultVoice, defaultModel, ownVoices, ...deps } = this.#options;
     const voiceId = named === null ? await defaultVoice() : await voices.idOf({ name: named });
     if (this.#isClosed) return;
     const charged = door.limits.speechBudget(() => ANYBODY).begin(text.length);
     try {
-      const modelId = defaultModelFor(voiceId, defaultModel);
+      const modelId = defaultModelFor(voiceId, defaultModel, ownVoices);
       const subject = door.limits.upstreamSubject(ANYBODY, this.#address);
       const said = sayable(text, modelId);
       const request = {
@@ -240,18 +247,18 @@ class WyomingClient {
   }
 
   async #info(): Promise<Record<string, unknown>> {
-    const { voices, version } = this.#options;
-    const listed = await voices.list();
+    const { offered, version } = this.#options;
+    const { voices } = await offered();
     const shared = { attribution: ATTRIBUTION, installed: true, version };
     return {
       tts: [
         {
           ...{ name: "voicewire", description: "voicewire", ...shared },
           supports_synthesize_streaming: true,
-          voices: listed.map(({ id, name }) => ({
-            name: id,
-            description: name,
-            languages: LANGUAGES,
+          voices: voices.slice(0, MAX_LISTED_VOICES).map((voice) => ({
+            name: voice.voice_id,
+            description: voice.name,
+            languages: languagesOf(voice),
             ...shared,
           })),
         },
@@ -293,4 +300,9 @@ class WyomingClient {
     this.#idle?.cancel();
     this.#speech?.abort();
   }
+}
+
+/** Of other services' voices most speak one. */
+function languagesOf({ upstream, labels }: OfferedVoice): readonly string[] {
+  return upstream !== null && labels.language !== undefined ? [labels.language] : LANGUAGES;
 }

@@ -13,6 +13,7 @@ import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
+import { VoiceNames } from "../../../src/server/proxy/voice-names.ts";
 import { type RunningServer, startServer } from "../../../src/server/server.ts";
 import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
@@ -114,7 +115,11 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
           throw new Error("Nothing is asked for in this test");
         },
       },
-      get: () => Promise.reject(new Error("Nothing is asked for in this test")),
+      voices: new VoiceNames({
+        clock: systemClock,
+        get: () => Promise.reject(new Error("Nothing is asked for in this test")),
+      }),
+      offered: () => Promise.resolve({ voices: [], unlisted: [] }),
       clock: systemClock,
       counters: rig.counters,
       maxSockets: 10,
