@@ -2,7 +2,7 @@
 import type { Connection } from "../client/index.ts";
 import { recovered } from "../client/index.ts";
 import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/events.ts";
-import { type Catalog, loadCatalog } from "./catalog.ts";
+import { type Catalog, loadCatalog, NO_CATALOG, plainName } from "./catalog.ts";
 import { GatewayLink, type LinkState } from "./gateway-link.ts";
 import { joinSession } from "./join.ts";
 import { type Route, tokenCommand } from "./route.ts";
@@ -48,7 +48,7 @@ export class App {
   readonly #captionBar = new CaptionBar();
   readonly #resumable = new Resumable(() => this.#connection?.hello.limits.resume_ms ?? 0);
   readonly #sound: SoundSwitch;
-  #catalog: Catalog = { voices: [], models: [] };
+  #catalog: Catalog = NO_CATALOG;
   #epoch: string | null = null;
   #ackedMs = 0;
   /** The latest joining was without what had been under way. */
@@ -339,12 +339,15 @@ export class App {
       (catalog) => {
         this.#catalog = catalog;
         this.#composer.offer(catalog);
+        if (catalog.gap !== null) this.#notices.alert(catalog.gap);
       },
       (error: unknown) => this.#showFault("The voices could not be loaded.", error),
     );
   }
 
   #voiceName(voiceId: string): string {
-    return this.#catalog.voices.find((voice) => voice.id === voiceId)?.name ?? voiceId;
+    const voice = this.#catalog.voices.find(({ id }) => id === voiceId);
+    if (voice === undefined) return plainName(voiceId);
+    return voice.service === null ? voice.name : `${voice.name} (${voice.service})`;
   }
 }

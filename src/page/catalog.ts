@@ -1,4 +1,5 @@
-/** The voices and models that the gateway offers (`GET /v1/voices`, `GET /v1/models`). */
+/** The voices and models that the gateway offers (`GET /voices`, `GET /v1/models`). */
+import type { OfferedVoice, OfferedVoices } from "../protocol/voice-list.ts";
 
 export interface Voice {
   readonly id: string;
@@ -7,6 +8,10 @@ export interface Voice {
   readonly about: string;
   /** ISO 639 code of the language that it speaks by itself; empty where the labels do not say. */
   readonly language: string;
+  /** Another service than the first upstream; null: that, or a voice of the operator's own. */
+  readonly service: string | null;
+  /** It is the operator's own: several upstreams may speak it. */
+  readonly isOwn: boolean;
 }
 
 export interface Language {
@@ -23,13 +28,11 @@ export interface Model {
 export interface Catalog {
   readonly voices: readonly Voice[];
   readonly models: readonly Model[];
+  /** Whose voices could not be listed; null: everybody's could. */
+  readonly gap: { readonly what: string; readonly advice: string } | null;
 }
 
-interface RawVoice {
-  readonly voice_id: string;
-  readonly name?: string;
-  readonly labels?: Readonly<Record<string, string>> | null;
-}
+export const NO_CATALOG: Catalog = { voices: [], models: [], gap: null };
 
 interface RawModel {
   readonly model_id: string;
@@ -43,30 +46,45 @@ interface RawModel {
  * speech alone.
  */
 export async function loadCatalog(token: string | null): Promise<Catalog> {
-  const [voices, models] = await Promise.all([
-    getJson<{ voices: readonly RawVoice[] }>("/v1/voices", token).catch((error: unknown) => {
-      if (token !== null && error instanceof RefusedError) return { voices: [] };
+  const [{ voices, unlisted }, models] = await Promise.all([
+    getJson<OfferedVoices>("/voices", token).catch((error: unknown) => {
+      if (token !== null && error instanceof RefusedError) return { voices: [], unlisted: [] };
       throw error;
     }),
     getJson<readonly RawModel[]>("/v1/models", token).catch(() => []),
   ]);
   return {
-    voices: voices.voices.map(voiceOf),
+    voices: voices.map(voiceOf),
     models: models.filter((model) => model.can_do_text_to_speech !== false).map(modelOf),
+    gap: gapOf(unlisted),
   };
 }
 
-export function voiceOf(raw: RawVoice): Voice {
-  const labels = raw.labels ?? {};
+function gapOf(unlisted: OfferedVoices["unlisted"]): Catalog["gap"] {
+  if (unlisted.length === 0) return null;
+  const names = unlisted.map(({ upstream }) => upstream ?? "the speech service");
+  const advice = unlisted.map(({ message }) => message).join(" ");
+  return { what: `Voices of ${names.join(", ")} can't be listed.`, advice };
+}
+
+export function voiceOf({ voice_id, name, labels, upstream, spoken_by }: OfferedVoice): Voice {
   const about = [labels.descriptive, labels.accent, labels.gender].filter(
     (label) => label !== undefined && label !== "",
   );
   return {
-    id: raw.voice_id,
-    name: raw.name ?? raw.voice_id,
+    id: voice_id,
+    name,
     about: about.join(", ").replaceAll("_", " "),
     language: labels.language ?? "",
+    service: upstream,
+    isOwn: spoken_by !== undefined,
   };
+}
+
+/** What a voice is called where only its id is known: `kokoro:af_heart` as "af_heart (kokoro)". */
+export function plainName(voiceId: string): string {
+  const [, service, id] = /^([a-z][a-z0-9-]*):(.+)$/.exec(voiceId) ?? [];
+  return service === undefined || id === undefined ? voiceId : `${id} (${service})`;
 }
 
 function modelOf(raw: RawModel): Model {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { ERRORS } from "../../src/errors.ts";
-import { voiceOf } from "../../src/page/catalog.ts";
+import { plainName, voiceOf } from "../../src/page/catalog.ts";
 import { listenerAddress, routeOf, sessionAddress } from "../../src/page/route.ts";
 import { SoundLatency } from "../../src/page/sound/sound-latency.ts";
 import { WaveHistory } from "../../src/page/sound/wave-history.ts";
@@ -244,14 +244,36 @@ describe("shortened()", () => {
 describe("voiceOf()", () => {
   it("describes a voice by its labels, and does without them", () => {
     const labels = { descriptive: "calm", accent: "latin_american", gender: "female", language: "es" };
-    expect(voiceOf({ voice_id: "v", name: "Lucía", labels })).toEqual({
-      id: "v",
-      name: "Lucía",
-      about: "calm, latin american, female",
-      language: "es",
+    const shared = { service: null, isOwn: false };
+    expect(voiceOf({ voice_id: "v", name: "Lucía", labels, upstream: null })).toEqual({
+      ...{ id: "v", name: "Lucía", about: "calm, latin american, female", language: "es", ...shared },
     });
-    expect(voiceOf({ voice_id: "v", labels: null })).toEqual({ id: "v", name: "v", about: "", language: "" });
+    expect(voiceOf({ voice_id: "v", name: "v", labels: {}, upstream: null })).toEqual({
+      ...{ id: "v", name: "v", about: "", language: "", ...shared },
+    });
   });
+
+  it("knows other services' voices from the operator's own", () => {
+    const kokoro = { voice_id: "kokoro:af_heart", name: "af_heart", labels: {}, upstream: "kokoro" };
+    expect(voiceOf(kokoro)).toMatchObject({ service: "kokoro", isOwn: false });
+    const own = {
+      voice_id: "anna",
+      name: "anna",
+      labels: {},
+      upstream: null,
+      spoken_by: ["kokoro:af_heart"],
+    };
+    expect(voiceOf(own)).toMatchObject({ service: null, isOwn: true });
+  });
+});
+
+describe("plainName()", () => {
+  it.each([
+    ["kokoro:af_heart", "af_heart (kokoro)"],
+    ["piper:en_US-libritts-high#p123", "en_US-libritts-high#p123 (piper)"],
+    ["21m00Tcm4TlvDq8ikWAM", "21m00Tcm4TlvDq8ikWAM"],
+    ["anna", "anna"],
+  ])("%s is %s", (voiceId, name) => expect(plainName(voiceId)).toBe(name));
 });
 
 describe("feedTokens()", () => {

@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { WebSocketServer } from "ws";
+import type { OfferedVoice } from "../../src/protocol/voice-list.ts";
 import { ToneSession, type ToneSessionOptions } from "./tone-session.ts";
 
 /** What the real gateway is to answer the page with: no inline code, WebAssembly allowed, sockets to itself. */
@@ -74,7 +75,7 @@ export class ToneGateway {
   }
 
   #answer(path: string): { status: number; type: string; body: string | Uint8Array } {
-    if (path === "/v1/voices") return json({ voices: VOICES });
+    if (path === "/voices") return json({ voices: VOICES, unlisted: [] });
     if (path === "/v1/models") return json(MODELS);
     const file = FILES[path];
     const folder = this.#options.pageFolder;
@@ -90,10 +91,20 @@ const FILES: Readonly<Record<string, { name: string; type: string }>> = {
   "/style.css": { name: "style.css", type: "text/css; charset=utf-8" },
 };
 
-const VOICES = [
-  { voice_id: "voice-a", name: "Nora", labels: { accent: "american", gender: "female", language: "en" } },
-  { voice_id: "voice-b", name: "Amos", labels: { accent: "british", gender: "male", language: "en" } },
-  { voice_id: "voice-c", name: "Samir", labels: { gender: "male", language: "ar" } },
+const VOICES: OfferedVoice[] = [
+  {
+    voice_id: "voice-a",
+    name: "Nora",
+    labels: { accent: "american", gender: "female", language: "en" },
+    upstream: null,
+  },
+  {
+    voice_id: "voice-b",
+    name: "Amos",
+    labels: { accent: "british", gender: "male", language: "en" },
+    upstream: null,
+  },
+  { voice_id: "voice-c", name: "Samir", labels: { gender: "male", language: "ar" }, upstream: null },
 ];
 const MODELS = [
   {

@@ -14,7 +14,14 @@ import { parseRecording, playRecording, type Recording } from "./recording.ts";
 import { decoded, type SayText } from "./say-feed.ts";
 import { planSay, SAY_FLAGS, type SayPlan } from "./say-plan.ts";
 import { SpeechRun } from "./speech-run.ts";
-import { fetchVoices, findVoice, renderVoices, type Voice, type VoicesSource } from "./voices.ts";
+import {
+  fetchOffered,
+  findVoice,
+  renderUnlisted,
+  renderVoices,
+  type VoiceList,
+  type VoicesSource,
+} from "./voices.ts";
 
 export const say: CommandModule = {
   help: {
@@ -72,7 +79,9 @@ async function runSay(io: Io, args: readonly string[]): Promise<number> {
   const gateway = await openGateway(io, { url: plan.url, config, isOwn: plan.needsOwnGateway });
   try {
     if (plan.isVoiceList) {
-      io.stdout.write(renderVoices(await fetchVoices({ baseUrl: gateway.baseUrl, key: plan.key })));
+      const { voices, unlisted } = await fetchOffered({ baseUrl: gateway.baseUrl, key: plan.key });
+      io.stdout.write(renderVoices(voices));
+      for (const missing of unlisted) io.stderr.write(`Some ${renderUnlisted(missing)}\n`);
       return EXIT.ok;
     }
     return await speak(io, plan, { baseUrl: gateway.baseUrl, lines, recording });
@@ -121,7 +130,9 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
 async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<SayText> {
   const { baseUrl, lines, recording } = target;
   const voices =
-    plan.voice === undefined && lines === undefined ? [] : await knownVoices({ baseUrl, key: plan.key });
+    plan.voice === undefined && lines === undefined
+      ? undefined
+      : await knownVoices({ baseUrl, key: plan.key });
   const idOf = (wanted: string) => (voices === undefined ? wanted : findVoice(voices, wanted).voice_id);
   if (lines !== undefined) {
     return { kind: "dialogue", lines: lines.map((line) => ({ ...line, voiceId: idOf(line.voice) })) };
@@ -137,9 +148,9 @@ async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<
   };
 }
 
-async function knownVoices(source: VoicesSource): Promise<Voice[] | undefined> {
+async function knownVoices(source: VoicesSource): Promise<VoiceList | undefined> {
   try {
-    return await fetchVoices(source);
+    return await fetchOffered(source);
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     // A token may be good for speech alone. Where it is not, joining says so.

@@ -1,6 +1,10 @@
-/** The voices of a gateway or an upstream: `GET /v1/voices`, for --list-voices, --voice by name, and doctor. */
-import { type ErrorCode, GatewayError } from "../../errors.ts";
+/**
+ * The voices of a gateway (`GET /voices`), for --list-voices and --voice by name; and those of an upstream (`GET /v1/voices`),
+ * for doctor.
+ */
+import { ERRORS, type ErrorCode, GatewayError } from "../../errors.ts";
 import { splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
+import type { UnlistedUpstream } from "../../protocol/voice-list.ts";
 import { safeText, textColumns } from "../output/terminal-text.ts";
 import { nearest } from "../suggest.ts";
 
@@ -8,6 +12,14 @@ export interface Voice {
   readonly voice_id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Of a voice of one's own: what stands for it. */
+  readonly spokenBy?: readonly string[];
+}
+
+export interface VoiceList {
+  readonly voices: readonly Voice[];
+  /** Upstreams whose voices are missing, and why. */
+  readonly unlisted: readonly UnlistedUpstream[];
 }
 
 export interface VoicesSource {
@@ -19,9 +31,18 @@ export interface VoicesSource {
 /** Longest wait for the answer. */
 const TIMEOUT_MS = 5_000;
 
-/** Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
-export async function fetchVoices({ baseUrl, key = "" }: VoicesSource): Promise<Voice[]> {
-  const url = `${baseUrl.replace(/\/+$/, "")}/v1/voices`;
+/** Of an upstream. Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
+export async function fetchVoices(source: VoicesSource): Promise<readonly Voice[]> {
+  return (await fetchList(source, "/v1/voices")).voices;
+}
+
+/** All that may be named at a gateway. Throws as `fetchVoices` does. */
+export function fetchOffered(source: VoicesSource): Promise<VoiceList> {
+  return fetchList(source, "/voices");
+}
+
+async function fetchList({ baseUrl, key = "" }: VoicesSource, path: string): Promise<VoiceList> {
+  const url = `${baseUrl.replace(/\/+$/, "")}${path}`;
   let response: Response;
   let body: unknown;
   try {
@@ -43,34 +64,44 @@ export async function fetchVoices({ baseUrl, key = "" }: VoicesSource): Promise<
     const [code, advice] = BY_STATUS[response.status] ?? ANY_STATUS;
     throw new GatewayError(code, `Voices from ${url}: status ${response.status}, expected 200; ${advice}`);
   }
-  const voices = typeof body === "object" && body !== null && "voices" in body ? body.voices : undefined;
+  const { voices, unlisted }: { readonly voices?: unknown; readonly unlisted?: unknown } =
+    typeof body === "object" && body !== null ? body : {};
   if (!Array.isArray(voices)) {
     throw new GatewayError(
       "upstream_protocol",
       `Voices from ${url}: no list of voices, expected {"voices": [...]}`,
     );
   }
-  return voices.filter(isVoiceLike).map((voice) => ({
-    voice_id: voice.voice_id,
-    name: typeof voice.name === "string" ? voice.name : voice.voice_id,
-    labels: textFields(voice.labels),
-  }));
+  return {
+    voices: voices.filter(isVoiceLike).map((voice) => ({
+      voice_id: voice.voice_id,
+      name: typeof voice.name === "string" ? voice.name : voice.voice_id,
+      labels: textFields(voice.labels),
+      ...(Array.isArray(voice.spoken_by) ? { spokenBy: voice.spoken_by.map(String) } : {}),
+    })),
+    unlisted: Array.isArray(unlisted) ? unlisted.filter(isUnlistedLike) : [],
+  };
 }
 
 /**
  * The id of the voice that `wanted` names: an id, a name, or the beginning of one name only. Throws `unknown_voice`
- * with the nearest name.
+ * with the nearest name, or why the list that may have it is missing.
  */
-export function findVoice(voices: readonly Voice[], wanted: string): Voice {
+export function findVoice({ voices, unlisted }: VoiceList, wanted: string): Voice {
   const lower = wanted.toLowerCase();
   const exact =
     voices.find((voice) => voice.voice_id === wanted) ??
     voices.find((voice) => voice.name.toLowerCase() === lower);
   if (exact !== undefined) return exact;
-  // Of another upstream, which lists none; what is none of its voices, the gateway says.
+  // Of another upstream, which may list none; what is none of its voices, the gateway says.
   if (splitUpstreamVoice(wanted) !== null) return { voice_id: wanted, name: wanted, labels: {} };
   const beginning = voices.filter((voice) => voice.name.toLowerCase().startsWith(lower));
   if (beginning.length === 1 && beginning[0] !== undefined) return beginning[0];
+  const [missing] = unlisted;
+  if (beginning.length === 0 && missing !== undefined) {
+    const code = isErrorCode(missing.code) ? missing.code : "upstream_failed";
+    throw new GatewayError(code, `Voice "${wanted}": ${renderUnlisted(missing)}`, { field: "voice" });
+  }
   const names = beginning.length > 1 ? beginning.map((voice) => voice.name) : [];
   const near = nearest(
     wanted,
@@ -98,10 +129,18 @@ export function renderVoices(voices: readonly Voice[]): string {
   const lines = voices.map((voice) => {
     const name = safeText(voice.name);
     const padding = " ".repeat(nameWidth - textColumns(name));
-    const labels = safeText(Object.values(voice.labels).join(", "));
+    const { spokenBy } = voice;
+    const about = spokenBy === undefined ? Object.values(voice.labels).join(", ") : spokenBy.join(" > ");
+    const labels = safeText(about);
     return `${name}${padding}  ${safeText(voice.voice_id).padEnd(idWidth)}  ${labels}`.trimEnd();
   });
   return `${lines.join("\n")}\n`;
+}
+
+/** Why some voices are not in the list. */
+export function renderUnlisted({ upstream, message }: UnlistedUpstream): string {
+  const whose = upstream === null ? "of the first upstream" : `that begin with ${upstream}:`;
+  return `voices ${whose} can't be listed: ${safeText(message)}`;
 }
 
 /** What a failed `fetch` really met: its own message only says that it failed. */
@@ -134,12 +173,23 @@ interface VoiceLike {
   readonly voice_id: string;
   readonly name?: unknown;
   readonly labels?: unknown;
+  readonly spoken_by?: unknown;
 }
 
 function isVoiceLike(value: unknown): value is VoiceLike {
   return (
     typeof value === "object" && value !== null && "voice_id" in value && typeof value.voice_id === "string"
   );
+}
+
+function isUnlistedLike(value: unknown): value is UnlistedUpstream {
+  if (typeof value !== "object" || value === null || !("upstream" in value)) return false;
+  const isNamed = value.upstream === null || typeof value.upstream === "string";
+  return isNamed && "code" in value && "message" in value && typeof value.message === "string";
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
 }
 
 function textFields(value: unknown): Record<string, string> {

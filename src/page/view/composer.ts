@@ -1,6 +1,6 @@
 /** The form: a text with a voice, or a dialogue of lines with a voice each; hands out what to say. */
 import type { Cleaning } from "../../protocol/vocabulary.ts";
-import type { Catalog, Voice } from "../catalog.ts";
+import { type Catalog, NO_CATALOG, type Voice } from "../catalog.ts";
 import { EXAMPLES, type Example } from "../speech/examples.ts";
 import { STREAMS, type TimedToken } from "../speech/streams.ts";
 import { DialogueLines } from "./dialogue-lines.ts";
@@ -61,7 +61,7 @@ export class Composer {
   readonly #speak = byId("speak", HTMLButtonElement);
   readonly #lines = new DialogueLines();
   readonly #handlers: ComposerHandlers;
-  #catalog: Catalog = { voices: [], models: [] };
+  #catalog: Catalog = NO_CATALOG;
 
   constructor(handlers: ComposerHandlers) {
     this.#handlers = handlers;
@@ -89,6 +89,7 @@ export class Composer {
     const models = catalog.models.map((model) => new Option(model.name, model.id));
     this.#model.replaceChildren(new Option("The gateway's own", ""), ...models);
     this.#fillLanguages();
+    this.#showMode();
   }
 
   setSpeakable(isSpeakable: boolean): void {
@@ -143,7 +144,7 @@ export class Composer {
   #voiceChoice(): VoiceChoice {
     const speed = Number(this.#speed.value);
     return {
-      ...this.#choice(),
+      ...this.#choice([this.#voice.value]),
       ...(this.#voice.value === "" ? {} : { voice_id: this.#voice.value }),
       ...(speed === 1 ? {} : { voice_settings: { speed } }),
     };
@@ -151,14 +152,22 @@ export class Composer {
 
   #dialogue(): Request | null {
     const inputs = this.#lines.inputs;
-    return inputs.length === 0 ? null : { kind: "dialogue", inputs, options: this.#choice() };
+    return inputs.length === 0
+      ? null
+      : { kind: "dialogue", inputs, options: this.#choice(inputs.map(({ voice_id }) => voice_id)) };
   }
 
-  #choice(): Choice {
+  #choice(voiceIds: readonly string[]): Choice {
+    const hasModel = this.#model.value !== "" && this.#mayHaveModel(voiceIds);
     return {
-      ...(this.#model.value === "" ? {} : { model_id: this.#model.value }),
+      ...(hasModel ? { model_id: this.#model.value } : {}),
       ...(this.#language.value === "" ? {} : { language_code: this.#language.value }),
     };
+  }
+
+  /** The models are the first upstream's: a service's voice has its own. */
+  #mayHaveModel(voiceIds: readonly string[]): boolean {
+    return !this.#catalog.voices.some(({ id, service }) => service !== null && voiceIds.includes(id));
   }
 
   #documentOnKeydown(event: KeyboardEvent): void {
@@ -179,6 +188,9 @@ export class Composer {
     byId("dialogue-panel", HTMLElement).hidden = mode !== "dialogue";
     byId("voice-panel", HTMLElement).hidden = mode === "dialogue";
     byId("tokens-field", HTMLElement).hidden = mode !== "text";
+    const voiceIds =
+      mode === "dialogue" ? this.#lines.inputs.map(({ voice_id }) => voice_id) : [this.#voice.value];
+    this.#model.disabled = !this.#mayHaveModel(voiceIds);
   }
 
   /** What will be said, and how fast it is written. */

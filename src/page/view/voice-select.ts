@@ -1,4 +1,4 @@
-/** Fills a select with voices, grouped by the language that they speak. */
+/** Fills a select with voices, grouped by whose they are, and the first upstream's by the language that they speak. */
 import { languageName, type Voice } from "../catalog.ts";
 
 /** Keeps the chosen voice where it still exists; otherwise `fallback` (default: the first). */
@@ -6,13 +6,21 @@ export function fillVoices(select: HTMLSelectElement, voices: readonly Voice[], 
   const chosen = select.value;
   const groups = new Map<string, HTMLOptGroupElement>();
   for (const voice of voices) {
-    const group = groups.get(voice.language) ?? document.createElement("optgroup");
-    group.label = voice.language === "" ? "Voices" : languageName(voice.language);
+    const label = groupOf(voice);
+    const group = groups.get(label) ?? document.createElement("optgroup");
+    group.label = label;
     group.append(new Option(voice.about === "" ? voice.name : `${voice.name} – ${voice.about}`, voice.id));
-    groups.set(voice.language, group);
+    groups.set(label, group);
   }
   select.replaceChildren(...groups.values());
   const isThere = (id: string | undefined) => voices.some((voice) => voice.id === id);
   if (isThere(chosen)) select.value = chosen;
   else if (fallback !== undefined && isThere(fallback)) select.value = fallback;
+}
+
+function groupOf({ isOwn, service, language }: Voice): string {
+  if (isOwn) return "Own voices";
+  const spoken = language === "" ? "" : languageName(language);
+  if (service === null) return spoken || "Voices";
+  return spoken === "" ? service : `${service}: ${spoken}`;
 }

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { fetchVoices, findVoice, renderVoices } from "../../../src/cli/say/voices.ts";
+import { fetchOffered, fetchVoices, findVoice, renderVoices } from "../../../src/cli/say/voices.ts";
 
 const VOICES = [
   { voice_id: "v1", name: "Anna", labels: { language: "en" } },
@@ -9,14 +9,17 @@ const VOICES = [
   { voice_id: "Bert", name: "Zed", labels: { gender: "male" } },
 ];
 
+const LIST = { voices: VOICES, unlisted: [] };
+
 async function withServer(
   answer: { status: number; body: string },
   use: (baseUrl: string, headers: () => string | undefined) => Promise<void>,
+  path = "/v1/voices",
 ): Promise<void> {
   let key: string | undefined;
   const server = createServer((request, response) => {
     key = request.headers["xi-api-key"]?.toString();
-    response.writeHead(request.url === "/v1/voices" ? answer.status : 418).end(answer.body);
+    response.writeHead(request.url === path ? answer.status : 418).end(answer.body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {
@@ -28,18 +31,60 @@ async function withServer(
 
 describe("findVoice()", () => {
   test("takes an id, a name in any case, and the beginning of one name only", () => {
-    expect(findVoice(VOICES, "v2").name).toBe("Annika");
-    expect(findVoice(VOICES, "anna").voice_id).toBe("v1");
-    expect(findVoice(VOICES, "ze").voice_id).toBe("Bert");
-    expect(findVoice(VOICES, "cartesia:a0e9").voice_id).toBe("cartesia:a0e9");
-    expect(findVoice(VOICES, "Bert").name).toBe("Zed");
+    expect(findVoice(LIST, "v2").name).toBe("Annika");
+    expect(findVoice(LIST, "anna").voice_id).toBe("v1");
+    expect(findVoice(LIST, "ze").voice_id).toBe("Bert");
+    expect(findVoice(LIST, "cartesia:a0e9").voice_id).toBe("cartesia:a0e9");
+    expect(findVoice(LIST, "Bert").name).toBe("Zed");
   });
 
   test("says which names it could be, or which was meant", () => {
-    expect(() => findVoice(VOICES, "ann")).toThrow("it could be Anna, Annika");
-    expect(() => findVoice(VOICES, "Anan")).toThrow('did you mean "Anna"?');
-    expect(() => findVoice(VOICES, "nobody")).toThrow(
+    expect(() => findVoice(LIST, "ann")).toThrow("it could be Anna, Annika");
+    expect(() => findVoice(LIST, "Anan")).toThrow('did you mean "Anna"?');
+    expect(() => findVoice(LIST, "nobody")).toThrow(
       "not one of the 3 voices; see `voicewire say --list-voices`",
+    );
+  });
+});
+
+describe("findVoice() where a list is missing", () => {
+  const unlisted = [{ upstream: "kokoro", code: "upstream_unreachable", message: "Nobody is there" }];
+
+  test("says why, with its code; what is listed is found", () => {
+    expect(findVoice({ voices: VOICES, unlisted }, "Anna").voice_id).toBe("v1");
+    expect(() => findVoice({ voices: VOICES, unlisted }, "af_heart")).toThrow(
+      expect.objectContaining({
+        code: "upstream_unreachable",
+        field: "voice",
+        message: `Voice "af_heart": voices that begin with kokoro: can't be listed: Nobody is there`,
+      }),
+    );
+    expect(() => findVoice({ voices: VOICES, unlisted }, "ann")).toThrow("it could be Anna, Annika");
+  });
+});
+
+describe("fetchOffered()", () => {
+  test("reads a gateway's own list: voices of one's own, and who is missing", async () => {
+    const anna = {
+      voice_id: "anna",
+      name: "anna",
+      labels: {},
+      upstream: null,
+      spoken_by: ["kokoro:a", "v1"],
+    };
+    const missing = { upstream: null, code: "upstream_failed", message: "It answered 500" };
+    const body = JSON.stringify({ voices: [anna], unlisted: [missing, { upstream: 3 }, null] });
+    await withServer(
+      { status: 200, body },
+      async (baseUrl) => {
+        const list = await fetchOffered({ baseUrl });
+        expect(list.voices).toEqual([
+          { voice_id: "anna", name: "anna", labels: {}, spokenBy: ["kokoro:a", "v1"] },
+        ]);
+        expect(list.unlisted).toEqual([missing]);
+        expect(renderVoices(list.voices)).toBe("anna  anna  kokoro:a > v1\n");
+      },
+      "/voices",
     );
   });
 });
