@@ -212,16 +212,16 @@ export class WordAligner {
     const waiting = this.#waiting.splice(0);
     const [first, last] = [waiting[0], waiting.at(-1)];
     if (!hasLetters) {
-      this.#spread(end, this.#endSeconds, untilSeconds);
+      this.#spread(end, this.#placedSeconds, untilSeconds);
       return;
     }
     const fromLetter = this.#starts[this.#at] ?? end;
     const toLetter = this.#ends[this.#letterAt(end) - 1] ?? end;
     const isTimed = first !== undefined && last !== undefined && this.#isBelieved(first);
     const startSeconds = isTimed ? Math.max(first.startSeconds, this.#endSeconds) : Number.NaN;
-    this.#spread(fromLetter, this.#endSeconds, startSeconds);
+    this.#spread(fromLetter, this.#placedSeconds, startSeconds);
     this.#spread(toLetter, startSeconds, isTimed ? Math.max(last.endSeconds, startSeconds) : Number.NaN);
-    this.#spread(end, this.#endSeconds, untilSeconds);
+    this.#spread(end, this.#placedSeconds, untilSeconds);
   }
 
   #placeRest(): void {
@@ -232,8 +232,16 @@ export class WordAligner {
     this.#waiting = [];
     // Letters that nobody said have no times, nor has what is behind them.
     if (this.#at < this.#letters.length) return;
-    const seconds = this.#hasTimes ? this.#endSeconds : Number.NaN;
+    const seconds = this.#hasTimes ? this.#placedSeconds : Number.NaN;
     this.#spread(this.#text.length, seconds, seconds);
+  }
+
+  /**
+   * Where what was placed last ends; NaN: it has no time. With the end of the times before it, what stands behind it would leave
+   * it none of the audio.
+   */
+  get #placedSeconds(): number {
+    return this.#isEndTimed || this.#textAt === 0 ? this.#endSeconds : Number.NaN;
   }
 
   /** Words that wait take as long as the rest of the text needs at least: they are it, in other words. */

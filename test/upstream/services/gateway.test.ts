@@ -47,6 +47,22 @@ describe("a gateway with several upstreams", () => {
     },
   );
 
+  it("words whose times go back are laid over the audio that is left", async () => {
+    await using all = await rig({ fault: "times go back" });
+    const { client } = all;
+    client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    const done = await client.next("utterance.done");
+    expect(done).toMatchObject({ outcome: "done", timing: "estimated" });
+    const words = client.eventsOf("words").flatMap((event) => event.words);
+    const truth = speak(TEXT, { sampleRate: 24_000 }).words;
+    const first = (truth[0]?.start ?? 0) * 1000 - 20;
+    for (const [index, { start }] of truth.entries()) {
+      const word = words[index];
+      expect(word?.end_ms).toBeGreaterThan((word?.start_ms ?? 0) + 20);
+      expect(Math.abs((word?.start_ms ?? 0) - (start * 1000 - first))).toBeLessThan(400);
+    }
+  });
+
   it("speaks with the first upstream's voices as before", async () => {
     await using all = await rig();
     all.client.send({ type: "speak", text: "Hello there.", voice_id: "tone-a" });

@@ -95,6 +95,26 @@ describe("words in a text", () => {
     ]);
   });
 
+  it("what stands behind words without times has none either, or it would leave them no audio", () => {
+    const timesOf = (text: string, words: readonly SpokenWord[]) => {
+      const aligner = new WordAligner(text);
+      const given = [aligner.push(words), aligner.finish()].filter((alignment) => alignment !== null);
+      return given
+        .flatMap(({ characters, character_start_times_seconds: starts }) =>
+          characters.map((character, index) => (Number.isNaN(starts[index]) ? "-" : character)),
+        )
+        .join("");
+    };
+    const back = said("one two three four").map((word, index) =>
+      index < 2 ? word : { ...word, startSeconds: word.startSeconds - 1, endSeconds: word.endSeconds - 1 },
+    );
+    expect(timesOf("One, two, three, four.", back)).toBe("One, two--------------");
+    const untimed = said("one two three four").map((word, index) =>
+      index === 1 ? { ...word, startSeconds: Number.NaN, endSeconds: Number.NaN } : word,
+    );
+    expect(timesOf("One, two, three, four.", untimed)).toBe("One-------three, four.");
+  });
+
   it("words that are not in the text change nothing", () => {
     expect(aligned("Hello there", said("Hello um there")).times).toEqual([
       ["Hello", 0, 1],
