@@ -24,6 +24,9 @@ export interface StripperOptions {
 
 const RIFF_BYTES = 12;
 const CHUNK_BYTES = 8;
+/** `RIFF....WAVEfmt `: as much of a header as can't be samples by chance. */
+const START_BYTES = 16;
+const RIFF = Buffer.from("RIFF");
 /** Of a header, the chunks before its samples among it. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const MIN_FORMAT_BYTES = 16;
@@ -73,7 +76,7 @@ export class WavStripper {
     if (this.#state.kind === "header") throw broken("its WAV header is cut off");
     const kept = this.#takeKept();
     // Too little to be a chunk of a file that had one.
-    if (kept.length > 0 && !this.#hasHeader) this.#samples(kept);
+    if (kept.length > 0 && (!this.#hasHeader || this.#state.kind === "samples")) this.#samples(kept);
     this.#state = { kind: "start" };
   }
 
@@ -104,6 +107,7 @@ export class WavStripper {
         return this.#header(bytes);
       case "samples":
       case "skip": {
+        if (this.#hasHeader && !Number.isFinite(state.left)) return this.#endless(bytes);
         const taken = bytes.subarray(0, state.left);
         if (state.kind === "samples") this.#samples(taken);
         state.left -= taken.length;
@@ -129,6 +133,20 @@ export class WavStripper {
     this.#state =
       trailer > 0 ? { kind: "skip", left: trailer } : { kind: "samples", left: Number.POSITIVE_INFINITY };
     return all;
+  }
+
+  /** Samples behind a header without a length: another one ends them, as where each sentence is a stream of its own. */
+  #endless(bytes: Uint8Array): Uint8Array {
+    const all = this.#join(bytes);
+    const at = headerAt(all);
+    this.#samples(all.subarray(0, at));
+    const rest = all.subarray(at);
+    if (rest.length >= START_BYTES) {
+      this.#state = { kind: "header" };
+      return rest;
+    }
+    this.#kept = Uint8Array.from(rest);
+    return NO_BYTES;
   }
 
   #header(bytes: Uint8Array): Uint8Array {
@@ -194,6 +212,18 @@ function formatAt(format: DataView): Sampled {
   if (known?.bits !== bits) throw broken(`its WAV header says format ${tag} of ${bits} bits`);
   if (channels < 1 || channels > MAX_CHANNELS) throw broken(`its WAV header says ${channels} channels`);
   return { codec: known.codec, sampleRate, channels };
+}
+
+/** Where the next header begins, or may begin at the end of what has come; the length: nowhere. */
+function headerAt(bytes: Uint8Array): number {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = buffer.indexOf(RIFF); at >= 0; at = buffer.indexOf(RIFF, at + 1)) {
+    const kind = buffer.toString("latin1", at + CHUNK_BYTES, at + START_BYTES);
+    if ("WAVEfmt ".startsWith(kind)) return at;
+  }
+  const isStart = (length: number): boolean => buffer.subarray(-length).equals(RIFF.subarray(0, length));
+  const held = [3, 2, 1].find((length) => length <= buffer.length && isStart(length)) ?? 0;
+  return buffer.length - held;
 }
 
 /** Whether these bytes begin as a header does, as far as they go. */

@@ -24,6 +24,8 @@ export type OpenAiManner =
   | "said rate"
   /** A file for each sentence, one behind the other, with a chunk behind its samples. */
   | "file for each sentence"
+  /** WAV of unknown length for each sentence. */
+  | "stream for each sentence"
   | "events"
   | "floats"
   | "stereo";
@@ -154,6 +156,12 @@ function answerOf(
       return audio(`audio/pcm;rate=${sampleRate}`, [bytes], fault);
     case "file for each sentence":
       return audio("audio/wav", sentencesOf(bytes, sampleRate), fault);
+    case "stream for each sentence":
+      return audio(
+        "audio/wav",
+        thirdsOf(bytes).flatMap((part) => [unknown, part]),
+        fault,
+      );
     case "floats":
       return audio(
         "audio/wav",
@@ -184,12 +192,19 @@ function eventsOf(parts: readonly Uint8Array[], fault: OpenAiFault | undefined):
   return [...events, event({ type: "speech.audio.done", usage: {} })];
 }
 
+function thirdsOf(bytes: Buffer): Buffer[] {
+  const third = Math.floor(bytes.length / 6) * 2;
+  return [bytes.subarray(0, third), bytes.subarray(third, 2 * third), bytes.subarray(2 * third)];
+}
+
 /** In three parts. */
 function sentencesOf(bytes: Buffer, sampleRate: number): Uint8Array[] {
-  const third = Math.floor(bytes.length / 6) * 2;
-  const parts = [bytes.subarray(0, third), bytes.subarray(third, 2 * third), bytes.subarray(2 * third)];
   const trailer = Buffer.from("LIST\x05\0\0\0hello\0", "latin1");
-  return parts.flatMap((part) => [wavHeader({ sampleRate, dataBytes: part.length }), part, trailer]);
+  return thirdsOf(bytes).flatMap((part) => [
+    wavHeader({ sampleRate, dataBytes: part.length }),
+    part,
+    trailer,
+  ]);
 }
 
 function header(

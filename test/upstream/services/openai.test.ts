@@ -36,6 +36,7 @@ describe("servers of OpenAI's shape", () => {
     "own rate",
     "said rate",
     "file for each sentence",
+    "stream for each sentence",
     "events",
     "stereo",
   ] as const)("%s: its samples, and nothing else", async (manner) => {
