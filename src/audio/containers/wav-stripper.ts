@@ -38,6 +38,7 @@ const TAGS: ReadonlyMap<number, { readonly codec: Sampled["codec"]; readonly bit
   [6, { codec: "alaw", bits: 8 }],
   [7, { codec: "ulaw", bits: 8 }],
 ]);
+const FORMATS = "expected PCM of 16 bits, floats of 32, or mu-law or A-law of 8";
 const TAG_EXTENSIBLE = 0xfffe;
 const MAX_CHANNELS = 8;
 /** Lengths that writers put where they don't know it: nothing, all ones, the largest that is signed, and a little less. */
@@ -196,7 +197,10 @@ export class WavStripper {
 
   #samples(bytes: Uint8Array): void {
     const sampled =
-      this.#sampled ?? fail("its audio has no WAV header, and nothing says at which rate it is");
+      this.#sampled ??
+      fail(
+        "it has no WAV header, and nothing says at which rate it is: expected one, or its rate as sample-rate",
+      );
     if (bytes.length > 0) this.#options.onSamples(bytes, sampled);
   }
 }
@@ -209,7 +213,7 @@ function formatAt(format: DataView): Sampled {
   const sampleRate = format.getUint32(4, true);
   const bits = format.getUint16(14, true);
   const known = TAGS.get(tag);
-  if (known?.bits !== bits) throw broken(`its WAV header says format ${tag} of ${bits} bits`);
+  if (known?.bits !== bits) throw broken(`its WAV header says format ${tag} of ${bits} bits, ${FORMATS}`);
   if (channels < 1 || channels > MAX_CHANNELS) throw broken(`its WAV header says ${channels} channels`);
   return { codec: known.codec, sampleRate, channels };
 }

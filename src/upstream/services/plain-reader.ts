@@ -43,7 +43,7 @@ class PlainReader implements BodyReader {
     const head = this.#kept.toString("latin1", 0, HEAD_BYTES);
     const other = OTHERS.find(({ pattern }) => pattern.test(head));
     if (other !== undefined) {
-      const what = `it is ${other.name}, expected WAV or samples`;
+      const what = `it is ${other.name}, expected WAV or samples: set the server to one of these`;
       throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
     }
     // Samples may begin with a brace, but not with one and a quote.

@@ -71,7 +71,8 @@ export class ServiceDialect implements Dialect {
     };
     const type = headerOf(headers, "content-type") ?? "";
     // Of a proxy, or of a page where nobody speaks: its bytes would be played.
-    if (/^text\/html\b/i.test(type)) throw this.#unexpected("it is a web page, expected speech");
+    if (/^text\/html\b/i.test(type))
+      throw this.#unexpected("it is a web page, expected speech: check its url");
     const reader = adapter.answer(headers, {
       piece: ({ audio = NO_AUDIO, isChunk = false, words }) => {
         const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk);
@@ -112,6 +113,19 @@ export class ServiceDialect implements Dialect {
     return this.#refusal(refused).code !== "upstream_rate_limited";
   }
 
+  /** A voice may be spoken by several upstreams. */
+  named(error: GatewayError): GatewayError {
+    const { name } = this.#options;
+    const { code, message, field, retryAfterMs, cause } = error;
+    const isNamed = !/^The upstream\b/.test(message) || message.startsWith(`The upstream ${name}`);
+    if (isNamed) return error;
+    return new GatewayError(code, message.replace("The upstream", `The upstream ${name}`), {
+      ...(field === undefined ? {} : { field }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+
   close(): void {
     this.#converter.close();
   }
@@ -121,7 +135,8 @@ export class ServiceDialect implements Dialect {
     const { seconds } = this.#converter;
     const { blanked } = this.#options;
     if (seconds === 0) {
-      if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated("it sent no audio at all");
+      if (/[\p{L}\p{N}]/u.test(blanked))
+        throw truncated("it sent no audio at all, expected speech: its log may say why");
       return;
     }
     const aligner = this.#aligner;

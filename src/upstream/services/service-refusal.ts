@@ -23,7 +23,7 @@ const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   upstream_forbidden: "does not allow this with this key or plan",
   upstream_not_found: "does not know what was asked for (expected its base URL as url)",
   upstream_rate_limited: "is at its limit",
-  upstream_failed: "failed",
+  upstream_failed: "failed (its log may say why)",
   upstream_timeout: "gave up waiting",
   upstream_protocol: "answered with a status that is not of its interface (expected 200)",
   text_too_long: "takes no text of that length",

@@ -24,6 +24,8 @@ export interface Dialect {
   mayBeTooMany?(status: number): boolean;
   /** Whether it is of no use to ask again after a 429 that says so. Without it: it always is. */
   isFinal?(refused: Refused): boolean;
+  /** Any other error in the service's own words: which of several upstreams it is. Without it: as it is. */
+  named?(error: GatewayError): GatewayError;
   /** The synthesis is over, however it ended. Idempotent. */
   close?(): void;
 }
@@ -167,7 +169,9 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     if (this.#isAborted) return;
     const reading = this.#reading;
     // Whatever cut the error body short, the status had said what is wrong.
-    this.#handlers.error(reading.kind === "refusal" ? this.#refusal(reading) : error);
+    this.#handlers.error(
+      reading.kind === "refusal" ? this.#refusal(reading) : (this.#dialect.named?.(error) ?? error),
+    );
   }
 
   #refusal({ status, headers, pieces }: Extract<Reading, { kind: "refusal" }>): GatewayError {

@@ -100,6 +100,20 @@ describe("servers of OpenAI's shape", () => {
   ] as const)("%s: %s", async (fault, code) => {
     const { recorder } = await said({ fault });
     expect(recorder.failure).toMatchObject({ code });
+    // A voice may be spoken by several: each error says by which.
+    expect(recorder.failure?.message).toMatch(/\bupstream openai\b/);
+  });
+
+  it.each([
+    ["html", "check its url"],
+    ["html without its type", "it is a web page, expected WAV or samples"],
+    ["mp3", "set the server to one of these"],
+    ["odd format", "expected PCM of 16 bits"],
+    ["empty", "its log may say why"],
+    ["reset", "ask again for the rest"],
+  ] as const)("%s: says what to do", async (fault, hint) => {
+    const { recorder } = await said({ fault });
+    expect(recorder.failure?.message).toContain(hint);
   });
 
   it.each([
