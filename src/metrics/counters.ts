@@ -63,6 +63,10 @@ export const COUNTERS = {
     "voicewire_resumes_refused_total",
     "Connections that came back too late or to another session",
   ],
+  wyomingOpened: ["voicewire_wyoming_connections_opened_total", "Wyoming clients that were taken"],
+  wyomingClosed: ["voicewire_wyoming_connections_closed_total", "Wyoming clients that have gone"],
+  wyomingTexts: ["voicewire_wyoming_texts_total", "Texts of Wyoming clients whose speech was begun"],
+  wyomingBytes: ["voicewire_wyoming_audio_bytes_total", "Bytes of audio handed to Wyoming clients' sockets"],
   tlsRenewals: ["voicewire_tls_renewals_total", "Certificates that took the place of another one"],
   tlsRenewalsRefused: [
     "voicewire_tls_renewals_refused_total",

@@ -200,6 +200,41 @@ describe("the gateway as a Wyoming server", () => {
     expect(engine.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
   });
 
+  it("counts its clients, their texts and audio; of errors those that are the gateway's own", async () => {
+    const otherPort = await freePort();
+    await using other = await gatewayAt(upstream.url, { voice: VOICE, wyomingPort: otherPort });
+    const text = "Good morning.";
+    await using client = new Client(otherPort);
+    client.send("synthesize", { text });
+    await client.until("audio-stop");
+    const wrong = new Client(otherPort);
+    wrong.send("synthesize", { text, voice: { name: "nobody" } });
+    await until("the end", () => wrong.isClosed);
+    const hasty = new Client(otherPort);
+    for (let count = 0; count < 40; count += 1) hasty.send("synthesize", { text });
+    await until("the end", () => hasty.isClosed);
+    const metrics = await other.metrics();
+    const value = (name: string): number =>
+      Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics)?.[1] ?? Number.NaN);
+    expect(value("voicewire_wyoming_connections_opened_total")).toBe(3);
+    expect(value("voicewire_wyoming_connections_closed_total")).toBe(2);
+    expect(value("voicewire_wyoming_texts_total")).toBe(1);
+    expect(value("voicewire_wyoming_audio_bytes_total")).toBeGreaterThanOrEqual(
+      text.length * PCM_BYTES_PER_CHAR,
+    );
+    expect(metrics).toContain('voicewire_refused_total{reason="queue_full"} 1');
+    expect(metrics).not.toContain('reason="unknown_voice"');
+  });
+
+  it("takes 256 clients, and counts those beyond", async () => {
+    const otherPort = await freePort();
+    await using other = await gatewayAt(upstream.url, { voice: VOICE, wyomingPort: otherPort });
+    const clients = Array.from({ length: 258 }, () => new Client(otherPort));
+    await until("two that are cut off", () => clients.filter(({ isClosed }) => isClosed).length === 2);
+    expect(await other.metrics()).toContain('voicewire_refused_total{reason="connection_limit"} 2');
+    for (const client of clients) await client[Symbol.asyncDispose]();
+  });
+
   it("more texts than may wait are refused", async () => {
     await using client = new Client(port);
     for (let count = 0; count < 40; count += 1) client.send("synthesize", { text: "One more text to say." });
@@ -222,7 +257,10 @@ describe("the gateway as a Wyoming server", () => {
       .toString("utf8")
       .repeat(400);
     client.write(pings);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // Read on before, it would keep up where the machine is busy.
+    const isCut = async (): Promise<boolean> => (await gateway.metrics()).includes('reason="slow_consumer"');
+    for (let tries = 0; tries < 200 && !(await isCut()); tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 25));
     client.readOn();
     await until("the end", () => client.isClosed);
     expect(client.types.length).toBeLessThan(400);

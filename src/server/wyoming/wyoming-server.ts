@@ -66,8 +66,10 @@ const ATTRIBUTION = { name: "voicewire", url: "" };
 
 /** Listens. Rejects with port_in_use. */
 export async function startWyoming(options: WyomingServerOptions): Promise<WyomingServer> {
-  const { door, allow, host, port, log } = options;
+  const { door, allow, host, port, log, counters } = options;
   const sockets = new Set<Socket>();
+  const refused = (thrown: GatewayError, address: string): void =>
+    door.audit.refused({ thrown, surface: SURFACE, address, caller: null });
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -75,19 +77,23 @@ export async function startWyoming(options: WyomingServerOptions): Promise<Wyomi
     const address = socket.remoteAddress ?? "";
     const isAllowed =
       allow === null ? door.access.isOpen && isInNetworks(LOOPBACK, address) : isInNetworks(allow, address);
-    if (isAllowed) new WyomingClient(socket, options, address);
-    else {
-      const what = `${address} is outside the networks of the setting wyoming-allow`;
-      door.audit.refused({
-        thrown: new GatewayError("forbidden", what),
-        surface: SURFACE,
-        address,
-        caller: null,
+    if (isAllowed) {
+      counters.wyomingOpened += 1;
+      socket.on("close", () => {
+        counters.wyomingClosed += 1;
       });
+      new WyomingClient(socket, options, address);
+    } else {
+      const what = `${address} is outside the networks of the setting wyoming-allow`;
+      refused(new GatewayError("forbidden", what), address);
       socket.destroy();
     }
   });
   server.maxConnections = MAX_CONNECTIONS;
+  server.on("drop", (dropped) => {
+    const what = `${MAX_CONNECTIONS} Wyoming clients are connected already`;
+    refused(new GatewayError("connection_limit", what), dropped?.remoteAddress ?? "");
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
       reject(new GatewayError("port_in_use", `Can't listen for Wyoming on ${host}:${port}`, { cause }));
@@ -238,6 +244,7 @@ class WyomingClient {
         },
         ...(modelId === "" ? {} : { modelId }),
       } as const;
+      deps.counters.wyomingTexts += 1;
       this.#speech = new WyomingSpeech({ ...deps, socket: this.#socket, request });
       await this.#speech.done();
     } finally {
@@ -276,7 +283,7 @@ class WyomingClient {
     const { door, log } = this.#options;
     const error = toGatewayError(thrown);
     if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault in a Wyoming connection");
-    else door.audit.count({ thrown });
+    door.audit.sent(error);
     this.#write("error", { text: error.message, code: error.code });
     this.#close();
     this.#socket.end();

@@ -18,6 +18,7 @@ const NO_BYTES = Buffer.alloc(0);
 
 export class WyomingSpeech {
   readonly #socket: Socket;
+  readonly #counters: WyomingSpeechOptions["counters"];
   readonly #run: UpstreamAttempt;
   #settle: { readonly resolve: () => void; readonly reject: (thrown: unknown) => void } | null = null;
   /** Half a sample. */
@@ -28,6 +29,7 @@ export class WyomingSpeech {
   constructor(options: WyomingSpeechOptions) {
     const { socket, request } = options;
     this.#socket = socket;
+    this.#counters = options.counters;
     this.#run = startAttempt(options, { request, text: request.text, onProgress: () => this.pump() });
   }
 
@@ -80,6 +82,7 @@ export class WyomingSpeech {
     if (whole === 0) return;
     if (!this.#hasBegun) this.#socket.write(wyomingFrame("audio-start", FORMAT));
     this.#hasBegun = true;
+    this.#counters.wyomingBytes += whole;
     this.#socket.write(wyomingFrame("audio-chunk", FORMAT, all.subarray(0, whole)));
   }
 }
