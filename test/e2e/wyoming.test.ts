@@ -198,6 +198,9 @@ describe("the gateway as a Wyoming server", () => {
       expect(client.audio.length).toBeGreaterThan(24_000);
     }
     expect(engine.requests.filter(({ method }) => method === "POST")).toHaveLength(3);
+    client.send("synthesize", { text: "Good morning.", voice: { name: "acme:nobody" } });
+    await client.until("error");
+    expect(client.data("error")).toMatchObject({ code: "unknown_voice" });
   });
 
   it("counts its clients, their texts and audio; of errors those that are the gateway's own", async () => {

@@ -59,11 +59,13 @@ export class WyomingSpeech {
         this.#write(Buffer.from(buffer, byteOffset, byteLength));
         continue;
       }
-      const isEmpty = this.#run.isComplete && !this.#hasBegun;
-      const error = isEmpty
-        ? new GatewayError("upstream_protocol", "The upstream's answer has no audio")
-        : this.#run.error;
-      if (error === null && !this.#run.isComplete) break;
+      const { isComplete } = this.#run;
+      const isEmpty = isComplete && !this.#hasBegun;
+      // A request that failed is complete, too.
+      const error =
+        this.#run.error ??
+        (isEmpty ? new GatewayError("upstream_protocol", "The upstream's answer has no audio") : null);
+      if (error === null && !isComplete) break;
       this.#settle = null;
       if (error !== null) settle.reject(error);
       else {
