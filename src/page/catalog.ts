@@ -63,7 +63,8 @@ export async function loadCatalog(token: string | null): Promise<Catalog> {
 function gapOf(unlisted: OfferedVoices["unlisted"]): Catalog["gap"] {
   if (unlisted.length === 0) return null;
   const names = unlisted.map(({ upstream }) => upstream ?? "the speech service");
-  const advice = unlisted.map(({ message }) => message).join(" ");
+  const advice =
+    "They can't be chosen here. `voicewire doctor` says why; load the page again when that is mended.";
   return { what: `Voices of ${names.join(", ")} can't be listed.`, advice };
 }
 
