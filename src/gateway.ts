@@ -96,7 +96,7 @@ export interface ClusterPlace {
 export interface Gateway {
   readonly port: number;
   readonly url: string;
-  /** Of the operations port; null where there is none. */
+  /** URL of the operations port; null where there is none. */
   readonly opsUrl: string | null;
   /** That new connections get; null without TLS. */
   certificate(): Certificate | null;

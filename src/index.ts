@@ -28,7 +28,7 @@ export interface Gateway {
   /** Where it is reached, without a slash at its end. */
   readonly url: string;
   readonly port: number;
-  /** Of the operations port (`/metrics`); null where `opsPort` is "off". */
+  /** URL of the operations port (`/metrics`); null where `opsPort` is "off". */
   readonly opsUrl: string | null;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
   drain(): Promise<void>;

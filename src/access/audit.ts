@@ -19,7 +19,7 @@ export interface Refusal {
   readonly caller: Caller | null;
   /** Default: it is about no session. */
   readonly sessionId?: string | null;
-  /** Of a connection that stands. */
+  /** The command that was refused, on a connection that stands. */
   readonly command?: string | undefined;
 }
 

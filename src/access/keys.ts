@@ -101,7 +101,7 @@ interface RevokedTokens {
 /** No secret has it. */
 const NO_DIGEST = "-".repeat(64);
 const SECRET_BYTES = 32;
-/** Of a secret in base64url. */
+/** Length of a secret in base64url. */
 const SECRET_CHARS = Math.ceil((SECRET_BYTES * 4) / 3);
 /** Static keys begin with it, tokens never do. */
 const PREFIX = "vwk_";

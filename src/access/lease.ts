@@ -37,7 +37,7 @@ export interface LeasesOptions {
   readonly wallMs: () => number;
 }
 
-/** Of all connections that came with a key or a token. Idempotent close. */
+/** The leases of all connections that came with a key or a token. Idempotent close. */
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #open = new Set<Lease>();

@@ -13,7 +13,7 @@ export interface Layer {
   readonly grants: Grants;
 }
 
-/** Of a list that may be long, so many are named. */
+/** So many entries of a list are named; it may be long. */
 const MAX_NAMED = 8;
 
 /** None of these actions is allowed by all layers. `sessionId`: null where it is about no session. */

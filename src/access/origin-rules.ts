@@ -52,7 +52,7 @@ export class OriginRules {
   readonly #isWildcard: boolean;
   readonly #isTls: boolean;
   readonly #origins: ReadonlySet<string>;
-  /** Of `https://*.example.com`: what an origin begins and ends with. */
+  /** What an origin of `https://*.example.com` begins and ends with. */
   readonly #families: readonly { readonly scheme: string; readonly suffix: string }[];
 
   /** Throws invalid_config. */

@@ -12,7 +12,7 @@ export class TextCredit {
   readonly #paused = new Set<string>();
   #waiters: Waiter[] = [];
 
-  /** Of one utterance, or of any. */
+  /** Whether one utterance is paused, or any. */
   isPaused(utteranceId?: string): boolean {
     return utteranceId === undefined ? this.#paused.size > 0 : this.#paused.has(utteranceId);
   }

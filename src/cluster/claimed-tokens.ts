@@ -161,7 +161,7 @@ export class ClaimedTokens {
     }
   }
 
-  /** Of nodes that are gone, and of releases that failed. */
+  /** Releases tokens of nodes that are gone, and those whose release failed. */
   async #releaseLeft(): Promise<void> {
     const { bus } = this.#options;
     const beforeMs = this.#options.wallMs() - LEFT_MS;

@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Bytes of one client that wait at its node before the owner is told. */
+  /** Bytes of one client that wait at its node before the owner gets to know. */
   readonly slowBytes: number;
   readonly maxConnections: number;
   /** Frames that this node has sent to listeners, since its start. */

@@ -1,4 +1,4 @@
-/** What clients of a session are told that is at another node now. */
+/** The error for clients of a session that is at another node now. */
 import { GatewayError } from "../errors.ts";
 
 const RETRY_MS = 200;

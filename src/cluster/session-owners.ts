@@ -26,7 +26,7 @@ export interface SessionOwnersOptions {
 }
 
 const PREFIX = "session.";
-/** Of two nodes that claim at the same time one wins; that it goes on like this is a fault. */
+/** Where two nodes claim at the same time one wins; more tries than this are a fault. */
 const CLAIM_TRIES = 5;
 /** Entries that are read at the same time. */
 const ASKED_AT_ONCE = 64;
@@ -237,7 +237,7 @@ export class SessionOwners {
     return { node, incarnation, epoch, isHere: incarnation === this.#options.nodes.incarnation };
   }
 
-  /** Who was told of the sessions of an owner that is gone, where that one lives. */
+  /** The buddy of an owner that is gone, where that buddy lives. */
   #heirOf(owner: SessionOwner): SessionOwner | undefined {
     const { nodes } = this.#options;
     const heir = nodes.heirOf(owner.incarnation);

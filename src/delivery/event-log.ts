@@ -109,8 +109,8 @@ export class EventLog {
   }
 
   /**
-   * Of the events from `index` on: the first that does not belong before a place of the timeline, and where the last
-   * interruption among those before it has moved the frames to.
+   * The first event from `index` on that does not belong before a place of the timeline, and where the last interruption
+   * before that event has moved the frames to.
    */
   before(index: number, ticks: number): { readonly end: number; readonly nextTicks: number | null } {
     let nextTicks: number | null = null;

@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 
 /** `Infinity`: no limit. */
 export interface ClientLimitOptions {
-  /** Of all clients together. */
+  /** For all clients together. */
   readonly maxTotal: number;
   readonly maxPerClient: number;
 }

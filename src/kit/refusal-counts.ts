@@ -61,8 +61,8 @@ export class RefusalCounts {
     if (!isKnown && OWN.has(code)) this.count(code, thrown);
   }
 
-  /** One more client is told of this, maybe beside others. */
-  told(error: GatewayError): void {
+  /** One more client gets this error, maybe beside others. */
+  sentToOneMore(error: GatewayError): void {
     if (OWN.has(error.code)) this.count(error.code, error);
   }
 }

@@ -83,13 +83,13 @@ export interface SpanFigures {
 
 interface Gauges {
   readonly sessions: () => number;
-  /** Of messages that wait for their turn. */
+  /** Messages that wait for their turn. */
   readonly inboxBytes: () => number;
-  /** Of bodies of requests that are not handled, and of these messages. */
+  /** Bodies of requests that are not handled, and these messages. */
   readonly receivedBytes: () => number;
-  /** Of texts that are not spoken to their end, in all sessions. */
+  /** Texts that are not spoken to their end, in all sessions. */
   readonly queuedTextBytes: () => number;
-  /** Of sounds that are not played to their end, and of prepared speech, in all sessions. */
+  /** Sounds that are not played to their end, and prepared speech, in all sessions. */
   readonly soundsBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;

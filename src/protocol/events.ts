@@ -128,7 +128,7 @@ const credit = {
   limit_chars: count,
 };
 
-/** Of `words` and of `cue`: a field here is in both. */
+/** A word in `words` and in `cue`: a field here is in both. */
 const word = exactly({ text: z.string(), start_ms, end_ms, start, end });
 
 const heardFields = {

@@ -99,9 +99,9 @@ export interface ListenerSettings {
   readonly policy: Policy;
   readonly events: readonly EventKind[];
   readonly offsets: OffsetUnit;
-  /** Of those that get cues. */
+  /** For listeners that get cues. */
   readonly cue_profile?: CueProfile;
   readonly cue_mode?: CueMode;
-  /** Of a speaker without audio of its own: its binary messages are what the caller says, in 20 ms frames. */
+  /** A speaker without audio of its own has it: its binary messages are what the caller says, in 20 ms frames. */
   readonly caller?: CallerFormat;
 }

@@ -129,7 +129,7 @@ function offeredBy(req: HttpRequest): string[] {
 }
 
 /**
- * Of an Authorization header, or of a parameter that stands for one; some clients send the key alone. No regular expression:
+ * The key or token of an Authorization header, or of a parameter that stands for one; some clients send it alone. No regular expression:
  * see jwt.ts.
  */
 function keyOf(authorization: string): string {
@@ -144,7 +144,7 @@ function schemeValue(authorization: string, schemes: ReadonlySet<string>): strin
   return at > 0 && schemes.has(text.slice(0, at).toLowerCase()) ? text.slice(at + 1).trim() : "";
 }
 
-/** Of Basic credentials (RFC 7617), whatever the name before it. */
+/** The password of Basic credentials (RFC 7617), whatever the name before it. */
 function passwordOf(credentials: string): string {
   const text = Buffer.from(credentials, "base64").toString("utf8");
   return text.slice(text.indexOf(":") + 1);

@@ -112,7 +112,7 @@ export function pathPart(req: HttpRequest, index = 0): string {
   }
 }
 
-/** Of HTTP statuses: the request has not done what it was to do (RFC 9110 section 15). */
+/** HTTP statuses from here on say that the request failed (RFC 9110 section 15). */
 const FIRST_ERROR_STATUS = 400;
 
 /** One request's response; writing after the client has gone is silently nothing. */

@@ -4,7 +4,7 @@ import type { Door } from "../access/door.ts";
 import { passCaller } from "../access/passed-caller.ts";
 import { withoutTokens } from "./credential.ts";
 
-/** Of any client. */
+/** What is passed on of every client. */
 interface ClientFacts {
   readonly sessionId: string;
   readonly caller: Caller;

@@ -59,7 +59,7 @@ type Handler = (res: HttpResponse, req: HttpRequest, caller: Caller) => void;
 /** How a surface words that somebody may not; one that says nothing of it has the native interface's words. */
 export interface RefusalShape {
   answer(error: GatewayError): { readonly status: number; readonly body: string };
-  /** To a socket that was let in only to be told why it may not be. */
+  /** The message to a socket that was let in only to get it. */
   message?(error: GatewayError): {
     readonly json: string;
     readonly closeCode: number;
@@ -110,8 +110,8 @@ export interface CheckedRoutesOptions {
 }
 
 /**
- * What the library keeps for a socket that was let in only to be told why it may not be: a browser shows its page nothing of a
- * refused upgrade. The library copies the properties, so no class can mark it.
+ * What the library keeps for a socket that was let in only to get its refusal: a browser shows its page nothing of a refused
+ * upgrade. The library copies the properties, so no class can mark it.
  */
 interface RefusedSocket {
   readonly refusal: GatewayError;
@@ -201,7 +201,7 @@ export class CheckedRoutes implements Routes {
       open: (socket) => {
         const data = socket.getUserData();
         if (isRefused(data)) {
-          tellWhy(socket, data.refusal, shape);
+          sendRefusal(socket, data.refusal, shape);
           return;
         }
         if (isObject(data)) this.#opened(data, socket, leaveUpgraded);
@@ -388,7 +388,7 @@ export function redeemFor(res: HttpResponse, caller: Caller, { access }: Door): 
 
 interface Admitted {
   readonly caller: Caller;
-  /** Of a socket that counts. */
+  /** null: it is no socket, or none that counts. */
   readonly leave: Leave | null;
 }
 
@@ -467,7 +467,7 @@ function upgradeToRefuse(
   res.cork(() => res.upgrade(data, key, answeredSubprotocol(req), "", context));
 }
 
-function tellWhy(socket: WebSocket<unknown>, error: GatewayError, shape?: RefusalShape): void {
+function sendRefusal(socket: WebSocket<unknown>, error: GatewayError, shape?: RefusalShape): void {
   const { json, closeCode, reason } = shape?.message?.(error) ?? nativeMessage(error);
   socket.send(json);
   socket.end(closeCode, reason);

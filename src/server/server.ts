@@ -39,7 +39,7 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAp
   readonly origins: OriginRules;
   /** Folder of the built page. */
   readonly pageFolder: string;
-  /** Of the program. */
+  /** The program's version. */
   readonly version: string;
   /** All phone calls of the gateway, those of other ports as well. */
   readonly calls: Calls;

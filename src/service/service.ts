@@ -1,6 +1,6 @@
 /**
  * The embedded speech service: the vendor's interface over HTTP, with a real voice behind it.
- * For tests it fails on request, and tells under /service what it has done: with the option `faults` only.
+ * For tests it fails on request, and says under /service what it has done: with the option `faults` only.
  */
 import { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
@@ -27,7 +27,7 @@ export interface ServiceOptions {
   readonly voiceWorkers?: number;
   /** The only API key that is accepted; without it any key and none are. */
   readonly key?: string;
-  /** Of the gateway whose child this is: every request must have it, whatever it asks for, and pages get no CORS headers. */
+  /** The key of the gateway whose child this is: every request must have it, whatever it asks for; pages get no CORS headers. */
   readonly gatewayKey?: string;
   /** Names that it is reached by, with commas, beside localhost and `host`; default none. Any other Host gets 421. */
   readonly allowedHosts?: string;
@@ -97,7 +97,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   };
   const app = createServer(context, log);
   if (context.faults !== null) registerStats(app, context, voices);
-  // The port is taken first, so that a taken one is told at once; who comes meanwhile waits for the voice.
+  // The port is taken first, so that a taken one fails at once; who comes meanwhile waits for the voice.
   let started: Promise<void> | undefined;
   app.addHook("onRequest", async () => started);
   let closing: Promise<void> | undefined;

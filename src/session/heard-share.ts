@@ -32,7 +32,7 @@ export interface UntimedSpeech {
   readonly coming: ComingAudio | null;
 }
 
-/** Of complete segments together. */
+/** Complete segments have to have so much together before their rate is used. */
 const MIN_PACE_TICKS = MIN_RATE_SECONDS * TICKS_PER_SECOND;
 
 /** End in the spoken text of the last character that was over at `ticks`, as an estimate. */

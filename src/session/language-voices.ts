@@ -6,7 +6,7 @@ const MAX_VOICE_CHARS = 128;
 
 export type LanguageVoices = ReadonlyMap<string, string>;
 
-/** Of `de=VOICE,pt-br=VOICE`. Throws invalid_config. */
+/** Reads `de=VOICE,pt-br=VOICE`. Throws invalid_config. */
 export function languageVoicesOf(list: string): LanguageVoices {
   const voices = new Map<string, string>();
   for (const entry of list.split(",")) {

@@ -112,7 +112,7 @@ export interface SessionDeps {
   readonly tuning: SessionTuning;
   /** Memory for the sounds of all sessions. */
   readonly sounds: ByteRoom;
-  /** Of all sessions: what one has learned of a voice another one knows. */
+  /** Shared by all sessions: what one has learned of a voice another one knows. */
   readonly loudness: VoiceLoudness;
   /** Default: nothing is traced. */
   readonly tracer?: Tracer | undefined;

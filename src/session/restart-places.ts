@@ -24,7 +24,7 @@ interface KnownWords {
 
 export class RestartPlaces {
   readonly #utterance: SegmentedText;
-  /** Of the segment that was asked about last: words as their events have them. */
+  /** Words of the segment that was asked about last, as their events have them. */
   #last: KnownWords | null = null;
 
   constructor(utterance: SegmentedText) {

@@ -386,7 +386,7 @@ export class Session {
     this.#deps.log.error({ code: error.code, detail: error.message }, "Encoder failed");
     for (const participant of this.#participants) {
       if (participant.subscription.group.rendition !== rendition) continue;
-      this.#deps.counters.refusals.told(error);
+      this.#deps.counters.refusals.sentToOneMore(error);
       participant.send((base) => ({ type: "error", ...base, ...errorBody(error) }));
     }
   }

@@ -23,7 +23,7 @@ export interface SessionRegister {
   readonly keeper: SessionKeeper | null;
 }
 
-/** Of a gateway that is alone. */
+/** For a gateway that is alone. */
 export const NO_REGISTER: SessionRegister = {
   opened: () => ({ epoch: randomBytes(6).toString("hex"), former: null }),
   ended: () => undefined,

@@ -28,7 +28,7 @@ interface LevelledSpeech {
   readonly targetLufs: number;
 }
 
-/** Of one utterance, all its segments. */
+/** The level of one utterance, all its segments. */
 export interface UtteranceLevel {
   readonly leveller: Leveller;
   /** It is over: what was measured of it is remembered. */

@@ -223,7 +223,7 @@ export class CarrierListener implements Listener {
 
   /** The messages that throw away what was not played; null where nothing was sent that could be. */
   #cut({ next_ms }: InterruptedEvent): readonly Wire[] | null {
-    // Of an utterance that had not begun no audio was cut.
+    // No audio was cut of an utterance that had not begun.
     if (next_ms === null) return null;
     this.#nextMs = next_ms;
     this.#endMs = next_ms;

@@ -46,7 +46,7 @@ const MAX_WAITING_EVENTS = 256;
 export class FollowingLeg implements CallLeg {
   readonly #options: FollowingLegOptions;
   #leg: CallLeg | null = null;
-  /** Of legs that were begun: what an earlier one says is not listened to. */
+  /** Counts the legs that were begun: what an earlier one says is not listened to. */
   #number = 0;
   #waiting: LegEvent[] = [];
   /** The carrier takes nothing for now. */

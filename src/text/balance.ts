@@ -40,7 +40,7 @@ export class TagBalance {
   #text = "";
   #base = 0;
   #open: string[] = [];
-  /** Of each open bracket whether a letter follows, as in an audio tag. */
+  /** Whether a letter follows each open bracket, as in an audio tag. */
   #brackets: boolean[] = [];
   /** Where the last bracket was opened. */
   #bracketAt = 0;

@@ -17,8 +17,8 @@ export interface AlignmentRequest {
 }
 
 /**
- * `complete`: all words that the audio has were told. `unlike`: the audio does not say the text, or it is not known how that
- * sounds; words that were told are no better than a guess. `failed`: the thread was lost, or too much waited for it.
+ * `complete`: all words of the audio were found. `unlike`: the audio does not say the text, or it is not known how that
+ * sounds; words that were found are no better than a guess. `failed`: the thread was lost, or too much waited for it.
  */
 export type AlignmentOutcome = "complete" | "unlike" | "failed";
 

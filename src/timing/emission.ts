@@ -12,7 +12,7 @@ export const EXACT_SECONDS = 0.0015;
 export interface Emitted {
   /** UTF-16 offset in the segment's text. */
   to: number;
-  /** Of the last character. */
+  /** End of the last character. */
   endSeconds: number;
   timing: Timing;
 }

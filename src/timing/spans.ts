@@ -9,7 +9,7 @@ export interface Span {
   startSeconds: number;
   endSeconds: number;
   timing: Timing;
-  /** Of an estimate: how far off it may be; absent: not known. */
+  /** How far off an estimate may be; absent: not known. */
   readonly boundSeconds?: number;
 }
 

@@ -13,7 +13,7 @@ export interface TimedCharacters {
   readonly endSeconds: readonly number[];
   /** The weakest of its characters. */
   readonly timing: Timing;
-  /** Of estimates: how far off they may be; absent: not known. */
+  /** How far off estimates may be; absent: not known. */
   readonly boundSeconds?: number;
 }
 

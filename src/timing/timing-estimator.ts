@@ -5,7 +5,7 @@ import type { AudioSpan, TextPart } from "./spans.ts";
 
 /** How fast a voice speaks. */
 export interface SpeakingRate {
-  /** Of letters (estimate/speech-weight.ts), for a second of sound. */
+  /** Weight of the letters (estimate/speech-weight.ts) in a second of sound. */
   readonly weightASecond: number;
   /** How far off it may be: of its logarithm. */
   readonly spread: number;
@@ -31,7 +31,7 @@ export interface OpenEstimate {
   readonly clock: SpokenClock;
 }
 
-/** Of one response. */
+/** Estimates the times of one response. */
 export interface TimingEstimator {
   /** Pauses in a chunk without times, behind all before it; undefined: they are not known. */
   hear(pauses: readonly Silence[] | undefined): void;

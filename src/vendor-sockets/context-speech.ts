@@ -57,10 +57,10 @@ export class ContextSpeech {
   readonly #join;
   #steps: Step[] = [];
   #waitingChars = 0;
-  /** Of requests that are open. */
+  /** Characters in requests that are open. */
   #askedChars = 0;
   readonly #text: WaitingText | null;
-  /** Of all its text that has not been spoken. */
+  /** Characters of its text that have not been spoken. */
   #countedChars = 0;
   #isEnded = false;
   #isOver = false;

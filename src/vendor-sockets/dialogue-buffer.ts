@@ -11,7 +11,7 @@ const START_CHARS = 40;
 const START_WORDS = 8;
 /** Words are looked for in as much of the text, each time that some comes. */
 const MAX_SEARCHED_CHARS = 1000;
-/** Of all lines of one generation (the vendor: about 2000). */
+/** Most characters in all lines of one generation (the vendor: about 2000). */
 const MAX_CHARS = 1900;
 
 export class DialogueBuffer {

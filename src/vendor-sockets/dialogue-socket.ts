@@ -143,7 +143,7 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
   }
 }
 
-/** Of a context that is not there, there is nothing to close. */
+/** A context that is not there need not be closed. */
 function isOnlyEnd({ closeContext, closeSocket, inputs, voices }: DialogueMessage): boolean {
   return (closeContext || closeSocket) && inputs.length === 0 && voices === null;
 }

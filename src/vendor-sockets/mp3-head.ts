@@ -6,7 +6,7 @@
 import { concatBytes } from "../audio/bytes.ts";
 
 const NO_BYTES = new Uint8Array(0);
-/** Of an ID3v2 header; also more than a frame's header. */
+/** Length of an ID3v2 header; a frame's header is shorter. */
 const LOOK_BYTES = 10;
 const ID3_FOOTER_FLAG = 0x10;
 /** kbit/s of layer III by their index, MPEG-1 and MPEG-2 (ISO/IEC 11172-3, 13818-3). */

@@ -55,7 +55,7 @@ export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
     else if (!closeContext && !this.#isKeepalive(message)) this.#open(message);
   }
 
-  /** Of no context: the multi endpoint's own keepalive. */
+  /** A message for no context is the multi endpoint's own keepalive. */
   #isKeepalive({ contextId, text, flush }: SpeechMessage): boolean {
     return this.#options.isMulti && contextId === "" && text === "" && !flush;
   }

@@ -22,7 +22,7 @@ export function isSpeakable(text: string): boolean {
 export class TextBuffer {
   readonly #keepsMarkup: boolean;
   #text = "";
-  /** Of all that was pushed, taken or not; so is the beginning. */
+  /** Whether all that was pushed, taken or not, ends in a blank; the beginning counts as one. */
   #endsInBlank = true;
 
   /** `keepsMarkup`: tags are not cut; otherwise they are text like any other. */

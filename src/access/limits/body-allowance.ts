@@ -10,7 +10,7 @@ interface BodyRules {
   /** Throws rate_limited where its client has sent too much lately. */
   mustSend(): void;
   sent(bytes: number): void;
-  /** Of a body that streams. Gives how long its next piece has to wait, so that its client keeps to its rate, ms; 0: it need not. */
+  /** A piece of a body that streams. Gives how long the next one has to wait so that the client keeps to its rate, ms. */
   streamed(bytes: number): number;
   onRefused(thrown: unknown): void;
 }

@@ -20,7 +20,7 @@ interface Aging {
   readonly end: (error: GatewayError) => void;
 }
 
-/** Of WebSockets, and of audio and captions over HTTP. */
+/** How old WebSockets, and audio and captions over HTTP, may get. */
 export class ConnectionAges {
   readonly #clock: Clock;
   readonly #maxMs: number;

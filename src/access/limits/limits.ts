@@ -29,7 +29,7 @@ export interface LimitSettings extends ScopeSettings {
   readonly queuedTextMb: number;
   /** What was sent and is not handled, of all clients. */
   readonly receivedMb: number;
-  /** Of one connection. */
+  /** What one connection may send. */
   readonly messagesPerSecond: number;
 }
 
@@ -78,7 +78,7 @@ export class Limits {
   readonly #settings: LimitSettings;
   readonly #scopes: Scopes;
   readonly #counts: ScopeCounts;
-  /** Of all sessions. */
+  /** For the texts of all sessions. */
   readonly #queuedText: ByteRoom;
   readonly #received: ByteRoom;
 

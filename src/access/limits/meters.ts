@@ -51,7 +51,7 @@ export class Meter {
     opus_renditions: 0,
     rtp_ports: 0,
   };
-  /** Of all that is counted. */
+  /** The sum of all counts. */
   #held = 0;
   readonly #buckets: { readonly what: Rated; readonly bucket: Bucket }[] = [];
   /** Characters spoken in all. */

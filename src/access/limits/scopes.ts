@@ -18,7 +18,7 @@ import { perMinute, perSecond, type Rate } from "./bucket.ts";
 import { type Counted, Meters, type Rated } from "./meters.ts";
 import { BYTES_BURST_SECONDS } from "./traffic.ts";
 
-/** Of all callers, and of all addresses, that something is counted of. */
+/** Most callers, and most addresses, for which something is counted. */
 const MAX_CALLERS = 200_000;
 const MAX_ADDRESSES = 200_000;
 /** Many clients come back at once when a network does. */
@@ -71,11 +71,11 @@ export interface Scope {
 
 export class Scopes {
   readonly #options: ScopesOptions;
-  /** Of keys, tenants, subjects and tokens. */
+  /** Counts of keys, tenants, subjects and tokens. */
   readonly callers = new Meters(MAX_CALLERS);
   readonly addresses = new Meters(MAX_ADDRESSES);
   readonly #addressBounds: Bounds;
-  /** Of subjects whose tokens name no numbers. */
+  /** Those of subjects whose tokens name no numbers. */
   readonly #subjectBounds: Bounds;
   /** A key that is read again is another object. */
   readonly #boundsOfKeys = new WeakMap<Key, Bounds>();

@@ -22,7 +22,7 @@ const SCOPE = z.strictObject({
   counts: z.array(z.number().int().min(0)).max(32),
   /** By what: how much, and how much drains each millisecond. */
   taken: z.record(z.string(), amounts).exactOptional(),
-  /** Of a budget: characters, and for how long they count, ms. */
+  /** Characters spent of a budget, and for how long they count, ms. */
   spent: amounts.exactOptional(),
 });
 const USAGE = z.array(SCOPE).max(MAX_SCOPES);
@@ -51,7 +51,7 @@ export class SharedUsage {
   readonly #options: SharedUsageOptions;
   /** Not said yet, by id. */
   readonly #changed = new Map<string, Change>();
-  /** Of which something is counted here. */
+  /** Ids for which something is counted here. */
   readonly #held = new Set<string>();
   /** By id, then by node. */
   readonly #heard = new Map<string, Map<string, Heard>>();
@@ -82,13 +82,13 @@ export class SharedUsage {
     if (isLimited(id)) this.#change(id);
   }
 
-  /** Of a rate. */
+  /** So much more of a rate was taken here. */
   took(id: string, what: Rated, { count, perMs }: { readonly count: number; readonly perMs: number }): void {
     const change = isLimited(id) ? this.#change(id) : null;
     if (change !== null) change.taken[what] = [(change.taken[what]?.[0] ?? 0) + count, perMs];
   }
 
-  /** Of a budget. */
+  /** So much more of a budget was spent here. */
   spent(id: string, characters: number, untilMs: number): void {
     const change = characters === 0 ? null : this.#change(id);
     if (change === null) return;

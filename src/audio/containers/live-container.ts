@@ -36,7 +36,7 @@ export interface LiveContainer {
 
 export interface LiveContainerOptions {
   readonly name: ContainerName;
-  /** Of the frames: opus_48000 for ogg, ulaw_8000 for ulaw, PCM for the others (mp3: 22050, 24000 or 44100 Hz). */
+  /** Format of the frames: opus_48000 for ogg, ulaw_8000 for ulaw, PCM for the others (mp3: 22050, 24000 or 44100 Hz). */
   readonly format: AudioFormat;
   readonly frameMs: number;
 }

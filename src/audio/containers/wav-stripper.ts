@@ -27,7 +27,7 @@ const CHUNK_BYTES = 8;
 /** `RIFF....WAVEfmt `: as much of a header as can't be samples by chance. */
 const START_BYTES = 16;
 const RIFF = Buffer.from("RIFF");
-/** Of a header, the chunks before its samples among it. */
+/** Longest header, with the chunks before its samples. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const MIN_FORMAT_BYTES = 16;
 /** Where an extensible format has its real tag. */
@@ -46,7 +46,7 @@ const UNKNOWN_FROM = 0x7fff_f000;
 const NO_BYTES = new Uint8Array(0);
 
 type State =
-  /** Nothing has come, or a header may: at the start of the audio or of a chunk, or behind samples whose length was told. */
+  /** Nothing has come, or a header may: at the start of the audio or of a chunk, or behind samples whose length a header has said. */
   | { readonly kind: "start" }
   | { readonly kind: "header" }
   | { readonly kind: "samples"; left: number; readonly isPadded?: boolean }
@@ -87,14 +87,14 @@ export class WavStripper {
     while (bytes.length > 0) bytes = this.#step(bytes);
   }
 
-  /** Nothing follows. Throws as `push`, and upstream_truncated where a header has told of more. */
+  /** Nothing follows. Throws as `push`, and upstream_truncated where a header has said more. */
   finish(): void {
     const state = this.#state;
     this.startChunk();
     if (state.kind !== "samples" || !Number.isFinite(state.left)) return;
     throw new GatewayError(
       "upstream_truncated",
-      `The upstream's audio ends early: ${state.left} bytes of what its WAV header tells are missing`,
+      `The upstream's audio ends early: ${state.left} bytes that its WAV header says are missing`,
     );
   }
 
@@ -129,7 +129,7 @@ export class WavStripper {
       this.#state = { kind: "header" };
       return all;
     }
-    // Behind samples whose length was told come other chunks of the file.
+    // Behind samples of a known length come other chunks of the file.
     const trailer = this.#hasHeader ? trailerBytes(all) : 0;
     this.#state =
       trailer > 0 ? { kind: "skip", left: trailer } : { kind: "samples", left: Number.POSITIVE_INFINITY };

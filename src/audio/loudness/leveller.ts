@@ -110,7 +110,7 @@ export class Leveller {
   }
 }
 
-/** Of both together, each for as long as it is. */
+/** The loudness of both together, each for as long as it is. */
 export function together(one: Loudness | null, other: Loudness | null): Loudness | null {
   if (one === null || other === null) return one ?? other;
   const seconds = one.seconds + other.seconds;

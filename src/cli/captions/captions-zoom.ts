@@ -12,7 +12,7 @@ export class ZoomTarget implements CaptionTarget {
   readonly #address: URL;
   readonly #language: string;
   readonly #mode: CueMode;
-  /** Of the next caption; null until Zoom has been asked for the last one it took. */
+  /** Number of the next caption; null until Zoom has been asked for the last one it took. */
   #seq: number | null = null;
 
   /** `address`: the API token. `language`: as in `en-US`. */

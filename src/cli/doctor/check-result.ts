@@ -11,7 +11,7 @@ export interface Worry {
   readonly fix: string;
 }
 
-/** Of something that works; `status`: where there are worries. */
+/** The result of something that works; `status`: where there are worries. */
 export function resultWith(
   detail: string,
   worries: readonly Worry[],

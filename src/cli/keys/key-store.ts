@@ -80,7 +80,7 @@ function textOf(path: string): string {
   }
 }
 
-/** Of two that write at once, the second is told so. */
+/** Where two write at once, the second one fails. */
 function openNew(path: string): number {
   try {
     return openSync(path, "wx", OWNER_ONLY);

@@ -27,7 +27,7 @@ interface OpenCluster extends ClusterPlace {
 
 /**
  * Undefined without `cluster`. Rejects with invalid_config, bus_refused, and with bus_lost or bus_timeout where no nats-server
- * can be reached and the gateway is not told to start alone.
+ * can be reached and the gateway may not start alone.
  */
 export async function openCluster(options: ClusterOptions): Promise<OpenCluster | undefined> {
   const { config, log, clock, openMeanwhile } = options;

@@ -24,7 +24,7 @@ export interface StartOptions {
 export interface Started {
   readonly port: number;
   readonly url: string;
-  /** Of the operations port; null where there is none. */
+  /** URL of the operations port; null where there is none. */
   readonly opsUrl: string | null;
   /** That new connections get; null without TLS. */
   readonly certificate: Certificate | null;

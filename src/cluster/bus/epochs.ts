@@ -15,7 +15,7 @@ export class Epochs {
     this.#originMs = wallMs - clock.nowMs();
   }
 
-  /** Of an entry that was read: what comes next is newer. */
+  /** An entry with this epoch was read: what comes next is newer. */
   see(epoch: number): void {
     this.#newest = Math.max(this.#newest, epoch);
   }

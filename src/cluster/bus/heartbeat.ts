@@ -1,8 +1,8 @@
 /** What a node says of itself twice a second, and where it stands: facts and messages, pure. */
 
 /**
- * Of all that nodes say to one another: heartbeats, entries of the tables, relayed messages, usage. A node of another version is seen, and
- * nothing else is done with it.
+ * Version of all that nodes say to one another: heartbeats, entries of the tables, relayed messages, usage. A node of another
+ * version is seen, and nothing else is done with it.
  */
 export const BUS_VERSION = 2;
 
@@ -34,9 +34,9 @@ export interface Heartbeat {
 export const HEARTBEATS = "node.heartbeat";
 
 const MAX_URL_CHARS = 2048;
-/** Of a host's name (RFC 1035 section 2.3.4). */
+/** Longest name of a host (RFC 1035 section 2.3.4). */
 const MAX_MACHINE_CHARS = 255;
-/** Of a node of another version: nobody is sent there. */
+/** What a node of another version counts as: nobody is sent there. */
 const UNREADABLE: NodeFacts = { url: "", load: 1, isDraining: true, buddy: null, machine: "" };
 const NODE_NAME = /^[\w-]{1,64}$/;
 

@@ -19,7 +19,7 @@ import { isBucketMissing, isConflict, type NatsLibraries, toBusError } from "./n
 import { TableView } from "./table-view.ts";
 
 export interface NatsTableOptions {
-  /** Of the bucket: letters, digits, `_` and `-`. */
+  /** The bucket's name: letters, digits, `_` and `-`. */
   readonly name: string;
   /** Undefined: entries stay. */
   readonly leaseMs: number | undefined;
@@ -104,7 +104,7 @@ export class NatsTable implements KeyTable {
       const headers = libraries.transport.headers();
       headers.set("KV-Operation", "DEL");
       const jetstream = libraries.jetstream.jetstream(connection, { timeout: STORE_TIMEOUT_MS });
-      // The mark of a deletion tells those who watch. It would stay for ever, one for each key there ever was: it goes again.
+      // The mark of a deletion reaches those who watch. It would stay for ever, one for each key there ever was: it goes again.
       const mark = await jetstream.publish(`$KV.${name}.${key}`, new Uint8Array(), {
         headers,
         expect: { lastSubjectSequence: revision },
@@ -142,7 +142,7 @@ export class NatsTable implements KeyTable {
     return { close: () => this.#forget(watching) };
   }
 
-  /** The connection stands again: watches begin anew, and tell what differs. */
+  /** The connection stands again: watches begin again, and bring what differs. */
   resync(): void {
     for (const watching of this.#watches) this.#restart(watching);
   }

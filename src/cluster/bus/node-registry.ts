@@ -81,7 +81,7 @@ export class NodeRegistry {
   readonly #log: Logger;
   readonly #onReplaced: () => void;
   readonly #peers = new Map<string, Peer>();
-  /** Of processes that are forgotten, the latest ones: some of their sessions may not have gone on yet. */
+  /** Buddies of the latest processes that were forgotten: some of their sessions may not have gone on yet. */
   readonly #buddies = new Map<string, string | null>();
   readonly #listeners = new Set<{ listener: (node: NodeView) => void }>();
   readonly #handles: BusHandle[] = [];

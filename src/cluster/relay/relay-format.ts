@@ -23,7 +23,7 @@ const RELAY_VERSION = 1;
 const KIND = { open: 1, message: 2, buffered: 3, closed: 4, deliver: 5, end: 6, taken: 7, reset: 8 } as const;
 const UUID_CHARS = 36;
 const LINK_AT = 1 + UUID_CHARS;
-/** Of a message, before its records. */
+/** Length of a message before its records. */
 export const HEAD_BYTES = LINK_AT + 8;
 const RECORD_HEAD_BYTES = 5;
 const ITEM_HEAD_BYTES = 5;
@@ -73,7 +73,7 @@ export class RelayWriter {
   #recordAt = 0;
   #deliverAt: number | null = null;
 
-  /** Of the records. */
+  /** Length of the records. */
   get length(): number {
     return this.#used - HEAD_BYTES;
   }

@@ -55,7 +55,7 @@ export interface RelayOptions<Facts, Connection> {
   readonly host: RelayHost<Facts, Connection>;
   /** Bytes under way to one node. */
   readonly windowBytes: number;
-  /** From so many bytes on that wait for a client, its owner is told. */
+  /** Where so many bytes wait for a client, its owner gets to know. */
   readonly slowBytes: number;
   /** Connections with one other node. */
   readonly maxConnections: number;
@@ -327,7 +327,7 @@ function overfull(): GatewayError {
 
 interface Arrived {
   readonly socket: ArrivedSocket;
-  /** What its owner was told last. */
+  /** What its owner knows. */
   reportedBytes: number;
 }
 
@@ -340,7 +340,7 @@ interface Hosted<Connection> {
 export class RelayedListener implements Listener {
   readonly #link: RelayLink;
   readonly #number: number;
-  /** Bytes that waited for the client when its node told last. */
+  /** Bytes that waited for the client by the last report of its node. */
   reportedBytes = 0;
   #isClosed = false;
   #isEnded = false;
@@ -377,7 +377,7 @@ export class RelayedListener implements Listener {
     return this.#result;
   }
 
-  /** Of a link that is full: more than any listener may have waiting. */
+  /** Where the link is full, more than any listener may have waiting. */
   bufferedBytes(): number {
     if (this.#isClosed) return 0;
     return this.#link.isFull ? Number.POSITIVE_INFINITY : this.reportedBytes;

@@ -20,7 +20,7 @@ import { bytesPerMs } from "./carrier-format.ts";
 import { checkLength, protocolError, readFields } from "./fields.ts";
 import { PendingMarks } from "./pending-marks.ts";
 
-/** Of the 65,500 bytes that a message may have: 200 ms of 48 kHz. */
+/** 200 ms of 48 kHz; a message may have 65,500 bytes. */
 const MAX_MEDIA_BYTES = 19_200;
 
 /** Asterisk's names of formats. Opus, G.729 and Speex pass through it: no command works on them. */

@@ -4,7 +4,7 @@
  */
 import type { Alignment } from "../../timing/alignment.ts";
 
-/** Of one message; three arrays of equal length. */
+/** The times in one message; three arrays of equal length. */
 export interface MessageTiming {
   readonly chars: readonly string[];
   readonly startsMs: readonly number[];

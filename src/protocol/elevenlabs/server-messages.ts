@@ -7,7 +7,7 @@ import type { SocketFault } from "./socket-faults.ts";
 
 /** One audio message before it is spelled. */
 export interface AudioMessage {
-  /** Of the format asked for; empty where there is timing only. */
+  /** In the format asked for; empty where there is timing only. */
   readonly audio: Uint8Array;
   readonly timing: MessageTiming | null;
   readonly normalizedTiming: MessageTiming | null;

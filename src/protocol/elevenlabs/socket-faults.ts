@@ -59,7 +59,7 @@ export function faultOf(error: GatewayError, voiceId: string): SocketFault {
   }
   // The hint of the native interface would be a wrong one here.
   if (error.code === "unauthorized") return fault("invalid_api_key", "Invalid API key");
-  // Of all clients together, and so not for what this one sends.
+  // The texts of all clients together are too many: this one has done nothing wrong.
   if (error.code === "queue_full" && error.retryAfterMs !== undefined)
     return fault("system_busy", error.message);
   const said = error.code === "upstream_forbidden" ? UPSTREAM_WORDS.exec(error.message)?.[1] : undefined;

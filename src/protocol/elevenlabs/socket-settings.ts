@@ -40,7 +40,7 @@ const FORMAT_ALIASES: Readonly<Record<string, string>> = { mp3_44100: DEFAULT_FO
 const DEFAULT_IDLE_S = 20;
 const MAX_IDLE_S = 180;
 const MAX_SEED = 4_294_967_295;
-/** Of model and language: they go into requests and messages. */
+/** Longest name of a model or language: they go into requests and messages. */
 const MAX_NAME_CHARS = 128;
 
 /** `isFormat`: whether a name is one of the streaming endpoints' formats. Throws GatewayError "invalid_field". */

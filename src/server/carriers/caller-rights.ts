@@ -21,7 +21,7 @@ export interface CallerRightsOptions {
   readonly caller: Caller;
   /** Pattern of the route. */
   readonly surface: string;
-  /** Of the client. */
+  /** Where the client calls from. */
   readonly address: string;
 }
 

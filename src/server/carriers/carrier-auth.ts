@@ -31,7 +31,7 @@ export interface CarrierRequest {
   /** The query of the URL, still encoded, without the question mark. */
   readonly query: string;
   readonly headers: ReadonlyMap<string, string>;
-  /** Of the client. */
+  /** Where the client calls from. */
   readonly address: string;
   /** Uses a single-use token up, unless the request is refused later. Throws AccessError, rate_limited. */
   readonly redeem: (caller: Caller) => void;
@@ -78,7 +78,7 @@ export class CarrierAuth {
     }
   }
 
-  /** Of an HTTP request that sets up a call: its key or token allows `call`, or the port's own check is passed. */
+  /** Who sets up a call by an HTTP request: a key or token that allows `call`, or whoever passes the port's own check. */
   announcer(
     res: HttpResponse,
     req: HttpRequest,
@@ -89,7 +89,7 @@ export class CarrierAuth {
     return new CallerRights({ ...this.#placeOf(request), door: this.#door, caller: by.caller });
   }
 
-  /** Of a request that arrived at another node, and was let in there. */
+  /** The same for a request that arrived at another node, and was let in there. */
   announcerAt(place: { readonly caller: Caller; readonly surface: string; readonly address: string }) {
     return new CallerRights({ ...place, door: this.#door });
   }
@@ -173,7 +173,7 @@ export class CarrierAuth {
 }
 
 interface AdmissionOptions {
-  /** Of whom the request may bring calls. */
+  /** Whose calls the request may bring. */
   readonly carriers: ReadonlySet<CallVia>;
   readonly caller: Caller;
   readonly rights: CallerRights;

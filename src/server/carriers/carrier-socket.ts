@@ -26,7 +26,7 @@ export interface CarrierSocketOptions {
   readonly calls: Calls;
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
-  /** Of those that bring many messages at once. */
+  /** Shares out time between connections that bring many messages at once. */
   readonly scheduler: FairScheduler;
 }
 

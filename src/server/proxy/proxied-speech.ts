@@ -162,7 +162,7 @@ function textsIn(body: unknown): string[] {
   return texts.filter((text) => typeof text === "string");
 }
 
-/** Of the lines of a dialogue. Throws invalid_field. */
+/** Voices of the lines of a dialogue. Throws invalid_field. */
 function voicesIn({ inputs = [] }: JsonObject): string[] {
   if (!Array.isArray(inputs)) throw notText("inputs");
   return inputs.map((input: unknown) => {

@@ -8,7 +8,7 @@ import type { Clock, Timer } from "../../kit/clock.ts";
 export const MAX_WHOLE_BYTES = 1_048_576;
 /** Bytes of an upload that wait for the upstream. */
 export const UPLOAD_BYTES = 262_144;
-/** The server library takes a socket that is paused for 10 s for a silent one: so often it is told otherwise, ms. */
+/** The server library takes a socket that is paused for 10 s for a silent one: its clock is set back so often, ms. */
 const PAUSED_MS = 4000;
 /** What plans limit by concurrency. */
 const GENERATION =

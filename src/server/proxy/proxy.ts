@@ -95,7 +95,7 @@ const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"
 const SURFACE = "proxy";
 /** What speech costs is known when it is answered: so much is paid before, by who has so much left. */
 const FIRST_CHARACTERS = 1;
-/** Of HTTP statuses (RFC 9110 section 15). */
+/** HTTP statuses from here on are errors (RFC 9110 section 15). */
 const FIRST_ERROR_STATUS = 400;
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
@@ -190,7 +190,7 @@ function headersOf(req: HttpRequest, { isAnybody }: Caller): [string, string][] 
 interface ProxyTarget extends SpeechTarget, Pick<ProxyRequest, "bodyOf"> {
   /** It counts as an utterance. */
   readonly isSpeech: boolean;
-  /** Of a body that goes upstream, where they are counted. */
+  /** Characters in a body that goes upstream, where they are counted. */
   readonly charactersIn: (body: string) => number;
 }
 
@@ -317,7 +317,7 @@ class ProxyAnswer {
   #upload: UploadBody | null = null;
   #hasNoBody: boolean;
   #isOver = false;
-  /** Of the answer, where its head said; null: in chunks. */
+  /** Length of the answer's body, where its head says it; null: it comes in chunks. */
   #length: number | null = null;
   #isHeadWritten = false;
   /** What has come in this turn of the event loop; null: nothing has. It is written at the end of the turn, in one go. */
@@ -325,7 +325,7 @@ class ProxyAnswer {
   /** What the socket did not take, and where in the body it begins. */
   #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
   #isEnded = false;
-  /** Of JSON, as it went upstream. */
+  /** The body as it went upstream, where it is JSON. */
   #json: string | null = null;
   readonly #endLease: () => void;
 

@@ -157,7 +157,7 @@ export function takeInCalls(calls: Calls, log: Logger): TakeIn {
   };
 }
 
-/** undefined: its session does not take it, and it was told so. */
+/** undefined: its session does not take it, and the call has the error. */
 function hostedCall(
   { terms, greeting }: CallFacts,
   listener: RelayedListener,

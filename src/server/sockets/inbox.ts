@@ -10,7 +10,7 @@ import type { FairScheduler, Waiting } from "./fair-scheduler.ts";
 const WINDOW_MS = 20;
 /** Between so many that are only kept, what is due to others leaves: a look at the clock costs a tenth of keeping one. */
 const KEPT_IN_A_ROW = 32;
-/** Of the longest messages: so many an inbox holds. */
+/** An inbox holds so many of the longest messages. */
 const MESSAGES_HELD = 16;
 /** A text of the longest kind may come letter by letter, each of them in JSON with its ids. */
 const BYTES_A_LETTER = 128;
@@ -54,7 +54,7 @@ export class Inbox<C> implements Waiting {
   /** null: all that came is handled. */
   #backlog: Backlog | null = null;
   #fromMs = Number.NEGATIVE_INFINITY;
-  /** Of the event loop, since then, without the first message. */
+  /** Time of the event loop that it has used since then, without the first message. */
   #usedMs = 0;
   /** It is closed, and the receiver does not know. */
   #closeCode: number | null = null;

@@ -28,7 +28,7 @@ export interface Arrival {
   readonly caller: Caller;
   readonly origin: string;
   readonly address: string;
-  /** Of the URL, without the question mark. */
+  /** The URL's query, without the question mark. */
   readonly query: string;
   /** null: it comes by a socket. */
   readonly http: HttpArrival | null;

@@ -44,7 +44,7 @@ export interface LiveConnectionsOptions {
   readonly maxMessageBytes: number;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Of those that bring many messages at once. */
+  /** Shares out time between connections that bring many messages at once. */
   readonly scheduler: FairScheduler;
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
@@ -115,7 +115,7 @@ export class LiveConnections {
   #enter(data: LiveConnection, joining: ParsedSettings): void {
     const { sessionId, caller, inbox } = data;
     const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
-    // Whose own node sent them here has been told where to go.
+    // A client that another node sent here does not go on to a third one.
     const mayMove = data.listener?.arrived() !== null;
     // At once where the session's place is known: then nothing is held.
     let whenReady = (enter: () => void): void => enter();

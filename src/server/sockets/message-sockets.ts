@@ -9,7 +9,7 @@ import { UwsPort } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {
-  /** Of those that bring many messages at once. */
+  /** Shares out time between connections that bring many messages at once. */
   readonly scheduler: FairScheduler;
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
@@ -65,7 +65,7 @@ export class MessageSockets {
     for (const port of [...this.#ports]) port.end(closeCode, meaning);
   }
 
-  /** Of one address. */
+  /** The route of one path. */
   behavior<R>({ accept, open }: MessageSocketHandlers<R>): SocketBehavior<SocketData<R>> {
     const { maxMessageBytes } = this.#options;
     const receiver = this.#receiver<R>();

@@ -26,7 +26,7 @@ export class Reconnects {
       const { inbox, joined } = other;
       const isIt = joined?.participant.resumeToken === resumedToken || other.resumedToken === resumedToken;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
-      // Of several the last: it has come back before, and waits itself.
+      // The last of several: it has come back before, and waits itself.
       else if (other.sessionId === sessionId && isIt) found = inbox;
     }
     return found;

@@ -154,7 +154,7 @@ export class VendorGate implements VendorSocket {
     onKnown();
   }
 
-  /** Of one that was not let in. */
+  /** Ends a socket that was not let in. */
   #end(fault: SocketFault): void {
     if (this.#isOver) return;
     this.#isOver = true;

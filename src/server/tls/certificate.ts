@@ -16,9 +16,9 @@ export interface Certificate {
   /** Unix milliseconds. */
   readonly beginMs: number;
   readonly endMs: number;
-  /** Of both files' bytes: another one, another pair. */
+  /** Digest of both files' bytes: another digest, another pair. */
   readonly digest: string;
-  /** Of the key's file, in octal, where others may read it; null: its owner alone. */
+  /** Mode of the key's file, in octal, where others may read it; null: only its owner may. */
   readonly modeForOthers: string | null;
 }
 

@@ -27,7 +27,7 @@ export interface WyomingServerOptions extends AttemptDeps {
   readonly offered: () => Promise<OfferedVoices>;
   /** See defaultModelFor. */
   readonly ownVoices: ReadonlySet<string>;
-  /** Of clients that name none. */
+  /** The voice of clients that name none. */
   readonly defaultVoice: () => Promise<string>;
   /** "": the upstream's own. */
   readonly defaultModel: string;
@@ -58,9 +58,9 @@ const MAX_BEHIND_BYTES = 256 * 1024;
 /** A client that says nothing for so long, with nothing to hear, or takes nothing of what it hears, is gone. */
 const IDLE_MS = 300_000;
 const LIMITS = { header: 64 * 1024, data: 64 * 1024, payload: 64 * 1024 };
-/** That it lists: each takes some hundred bytes of one frame. */
+/** Voices in one list: each takes some hundred bytes of a frame. */
 const MAX_LISTED_VOICES = 2000;
-/** Of voices that speak many; the one that it is in is not known. */
+/** What a voice of many languages is announced with; which of them a text is in is not known. */
 const LANGUAGES = "en ar cs da de el es fi fr hi hu id it ja ko nl no pl pt ro ru sv tr uk vi zh".split(" ");
 const ATTRIBUTION = { name: "voicewire", url: "" };
 

@@ -91,7 +91,7 @@ class ResponseJob implements AlignmentJob {
   readonly #options: ResponseJobOptions;
   #bytes = 0;
   #waitingBytes = 0;
-  /** Nobody is told anything any more. */
+  /** No handler is called any more. */
   #isClosed = false;
   #isFinished = false;
 

@@ -35,7 +35,7 @@ export class Cepstra {
     return this.#count;
   }
 
-  /** Of all frames, one after the other; there may be room behind them. */
+  /** The values of all frames, one after the other; there may be room behind them. */
   get values(): Float32Array {
     return this.#frames;
   }

@@ -45,7 +45,7 @@ const EARLY_FRAMES = 100;
 /** Weight of what was known of the voice before, frames. */
 const PRIOR_FRAMES = 15;
 
-/** Of the first `count` frames; `prior`: what is taken to be so before they say otherwise. */
+/** The levels of the first `count` frames; `prior`: what is assumed before they say otherwise. */
 export function levelsOf(frames: Float32Array, count: number, prior: Float64Array | null): VoiceLevels {
   const levels = new Float32Array(count);
   for (let frame = 0; frame < count; frame += 1)

@@ -8,7 +8,7 @@ const WINDOW_SECONDS = 0.02;
 export const BANDS = 20;
 const MIN_HZ = 100;
 const PRE_EMPHASIS = 0.97;
-/** Of a power of 1, a full-scale square wave's: less than this is nothing. */
+/** Less power than this is nothing; a full-scale square wave has 1. */
 const FLOOR = 1e-6;
 const FULL_SCALE = 32768;
 
@@ -59,7 +59,7 @@ export class MelSpectrum {
   }
 
   /**
-   * Of `samples` from `start` on, `windowSamples` of them; what is outside is silence. Fills `bands` with the logarithms of
+   * Takes `windowSamples` of `samples` from `start` on; what is outside is silence. Fills `bands` with the logarithms of
    * their power; returns the level of the frame, dB below full scale.
    */
   measure(samples: Int16Array, start: number, bands: Float64Array): number {

@@ -1,6 +1,6 @@
 /**
- * Finds the words of a text in its audio while that comes. A word is told once, when its end lies far enough behind the end
- * of the audio; what was told is never moved.
+ * Finds the words of a text in its audio while that comes. A word is given once, when its end lies far enough before the
+ * end of the audio; what was given is never moved.
  */
 import type { FoundWord } from "../../timing/aligner.ts";
 import { CEPSTRUM_SIZE, Cepstra, COEFFICIENTS } from "./cepstra.ts";
@@ -9,8 +9,8 @@ import { bandwidthOf, HOP_SECONDS } from "./mel-spectrum.ts";
 import { PathFinder } from "./path-finder.ts";
 import type { ReferenceModel } from "./reference-model.ts";
 
-/** A word is told this long behind its end: what follows shows best where it was. */
-const TOLD_BEHIND_SECONDS = 0.26;
+/** A word is given this long behind its end: what follows shows best where it was. */
+const GIVEN_BEHIND_SECONDS = 0.26;
 /** Frames at which all audio so far is looked at again: the first sounds say most of what a voice is like. */
 const AGAIN_FRAMES = [24, 40, 64, 100, 160, 250] as const;
 
@@ -23,9 +23,9 @@ export class OnlineAlignment {
   #features = new Float32Array(0);
   #finder: PathFinder;
   #agains = 0;
-  /** Words that were told. */
-  #told = 0;
-  #toldFrame = 0;
+  /** Words that were given. */
+  #given = 0;
+  #givenFrame = 0;
 
   constructor(model: ReferenceModel, sampleRate: number) {
     this.#model = model;
@@ -40,17 +40,17 @@ export class OnlineAlignment {
     return this.#finder.isLike;
   }
 
-  /** Samples behind all before; the words that are told now. */
+  /** Samples behind all before; the words that are given now. */
   push(samples: Int16Array): FoundWord[] {
     this.#samples += samples.length;
     this.#cepstra.push(samples);
     this.#advance(this.#cepstra.count - CHANGE_FRAMES);
-    const toldSeconds = this.#samples / this.#sampleRate - TOLD_BEHIND_SECONDS;
-    const until = Math.floor(toldSeconds / HOP_SECONDS);
+    const givenSeconds = this.#samples / this.#sampleRate - GIVEN_BEHIND_SECONDS;
+    const until = Math.floor(givenSeconds / HOP_SECONDS);
     const found: FoundWord[] = [];
     if (this.#finder.isSurelyUnlike) return found;
-    for (; this.#told < this.#model.words.length; this.#told += 1) {
-      const word = this.#told;
+    for (; this.#given < this.#model.words.length; this.#given += 1) {
+      const word = this.#given;
       const end = Math.min(this.#finder.endOf(word), this.#finder.startOf(word + 1));
       if (!(end <= until)) break;
       found.push(this.#found(word, this.#finder.startOf(word), end));
@@ -58,14 +58,14 @@ export class OnlineAlignment {
     return found;
   }
 
-  /** The audio is over: all words that it has, and were not told. */
+  /** The audio is over: all words that it has, and were not given. */
   finish(): FoundWord[] {
     this.#advance(this.#cepstra.count);
     this.#finder.finish();
     const { words } = this.#model;
     const found: FoundWord[] = [];
-    for (; this.#told < words.length; this.#told += 1) {
-      const word = this.#told;
+    for (; this.#given < words.length; this.#given += 1) {
+      const word = this.#given;
       const start = this.#finder.startOf(word);
       if (start === Number.POSITIVE_INFINITY) break;
       const end = Math.min(this.#finder.endOf(word), this.#finder.startOf(word + 1), this.#finder.frame);
@@ -76,9 +76,9 @@ export class OnlineAlignment {
 
   #found(word: number, startFrame: number, endFrame: number): FoundWord {
     const { start, end } = this.#model.words[word] ?? { start: 0, end: 0 };
-    const from = Math.max(Math.min(startFrame, endFrame), this.#toldFrame);
-    this.#toldFrame = Math.max(endFrame, from);
-    return { start, end, startSeconds: from * HOP_SECONDS, endSeconds: this.#toldFrame * HOP_SECONDS };
+    const from = Math.max(Math.min(startFrame, endFrame), this.#givenFrame);
+    this.#givenFrame = Math.max(endFrame, from);
+    return { start, end, startSeconds: from * HOP_SECONDS, endSeconds: this.#givenFrame * HOP_SECONDS };
   }
 
   #advance(to: number): void {

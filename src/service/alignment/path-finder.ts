@@ -96,7 +96,7 @@ export class PathFinder {
     return this.#compared.frames < LEAST_COMPARED || this.#excess <= MAX_EXCESS;
   }
 
-  /** While it comes, more is wanted for that: what is not told then comes late, if the rest is like the text. */
+  /** While it comes, more is wanted for that: what is not given then comes late, if the rest is like the text. */
   get isSurelyUnlike(): boolean {
     return this.#compared.frames >= SURE_COMPARED && this.#excess > SURE_EXCESS;
   }

@@ -52,7 +52,7 @@ export class ConversionJob {
     this.#job.post({ type: "ack", bytes });
   }
 
-  /** Ends it; nothing is told any more. Idempotent. */
+  /** Ends it; no handler is called any more. Idempotent. */
   stop(): void {
     this.#isOver = true;
     this.#job.abandon();

@@ -83,14 +83,14 @@ export class ConversionPool {
     });
   }
 
-  /** Of an embedded voice; measured once. null where there is no such voice. */
+  /** The profile of an embedded voice, which is measured once; null where there is no such voice. */
   profileOf(voiceId: string): Promise<VoiceProfile | null> {
     const known = this.#profiles.get(voiceId);
     if (known !== undefined) return known;
     if (findVoice(voiceId) === undefined) return Promise.resolve(null);
     const measured = this.measure(spokenPieces(this.#voices, voiceId));
     this.#profiles.set(voiceId, measured);
-    // A failure is told to those who wait for it, and not kept.
+    // Those who wait for it get a failure, which is not kept.
     measured.catch(() => this.#profiles.delete(voiceId));
     return measured;
   }

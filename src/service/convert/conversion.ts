@@ -19,7 +19,7 @@ interface Conversion {
   readonly onFailure: (thrown: unknown) => void;
 }
 
-/** For requests that may work. The job's `spec` tells the format only. */
+/** For requests that may work. The job's `spec` says the format only. */
 export function conversionOpener(pool: ConversionPool, conversion: Conversion): JobOpener {
   const { source, onFailure, ...how } = conversion;
   return {

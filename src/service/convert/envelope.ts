@@ -61,7 +61,7 @@ export const ENVELOPE_HOP = 2 * FRAME_SAMPLES;
 
 /**
  * By how much the source's formants have to be moved to be the target's. The measured shift, tempered by what the two
- * pitches suggest: a few seconds of different words do not tell it exactly.
+ * pitches suggest: a few seconds of different words do not show it exactly.
  */
 export function formantRatio(
   source: { readonly envelope: readonly number[]; readonly pitchHz: number },

@@ -16,7 +16,7 @@ interface SampledVoice {
   readonly base: Voice;
   /** The engine's pitch at which the base speaks as high as the samples, 0-100. */
   readonly enginePitch: number;
-  /** Of the samples: what speech to speech aims at. */
+  /** How the samples sound: what speech to speech aims at. */
   readonly profile: VoiceProfile;
 }
 

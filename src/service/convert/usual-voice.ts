@@ -5,7 +5,7 @@
 
 /** Part of each new frame in the usual pitch, once there are enough: it follows within seconds. */
 const PITCH_SHARE = 0.005;
-/** Of the loudest power, a frame (5 ms): half of it is forgotten in two seconds. */
+/** So much of the loudest power is kept each frame (5 ms): half of it is forgotten in two seconds. */
 const PEAK_KEPT = 0.998;
 /** Cost of each octave away from the usual pitch: less than what the next octave costs by its longer period. */
 const FAR_COST = 0.05;

@@ -10,7 +10,7 @@ export interface VoiceProfile {
   readonly envelope: readonly number[];
 }
 
-/** More than this tells nothing new. */
+/** More than this adds nothing. */
 const ENOUGH_FRAMES = (60 * WORK_RATE) / FRAME_SAMPLES;
 /** Fewer voiced frames than this (0.1 s) are no voice. */
 const FEWEST_FRAMES = 20;
@@ -44,7 +44,7 @@ export class ProfileMeter {
     return (this.#voiced.length * FRAME_SAMPLES) / WORK_RATE;
   }
 
-  /** Of what was measured so far; null where nothing of it is a voice. */
+  /** The profile of what was measured so far; null where nothing of it is a voice. */
   get profile(): VoiceProfile | null {
     const pitchHz = medianPitch(this.#voiced);
     const { envelope } = this.#envelope;

@@ -14,7 +14,7 @@ const API_ERRORS = {
   503: () => ApiError.unavailable("The service is unavailable, try again later."),
 } as const;
 
-/** Waits as told, then throws the ApiError that was asked for, if one was. */
+/** Waits as the fault says, then throws the ApiError that was asked for, if one was. */
 export async function delayOrRefuse(faults: readonly Fault[], reply: FastifyReply): Promise<void> {
   for (const fault of faults) {
     if (fault.kind === "latency") await waitWhileOpen(fault.ms, reply.raw);

@@ -52,7 +52,7 @@ export const setting = z.strictObject({
   faults: z.array(fault).max(MAX_FAULTS),
   /** Share of the requests that get them. */
   probability: z.number().min(0).max(1).default(1),
-  /** Of the dice for `probability`: the same seed gives the same requests. */
+  /** Seeds the dice for `probability`: the same seed gives the same requests. */
   seed: z.number().int().min(0).max(4_294_967_295).default(0),
   /** So many requests get them, then no more. */
   count: z.number().int().min(0).max(1_000_000_000).optional(),

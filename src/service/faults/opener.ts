@@ -1,4 +1,4 @@
-/** A voice pool as a request with faults sees it: its jobs' chunks pass through the faults, and stall where told to. */
+/** A voice pool as a request with faults sees it: its jobs' chunks pass through the faults, and stall where those say so. */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import type { JobOpener } from "../http/speech/delivery.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";
@@ -143,7 +143,7 @@ class FaultyLine implements JobHandlers {
   }
 }
 
-/** Of encoded audio; by its bit rate where it is compressed. */
+/** Bytes of a millisecond of encoded audio; by its bit rate where it is compressed. */
 function bytesPerMsOf(name: string): number {
   const format = parseUpstreamFormat(name);
   if (format === undefined) return 1;

@@ -16,12 +16,12 @@ export type ErrorStatus = 403 | 404 | 429 | 503;
 const TRACE_ID: JsonSchema = { ...STRING, pattern: "^[0-9a-f]{32}$" };
 export const TRACE_HEADERS: Readonly<Record<string, JsonSchema>> = { "x-trace-id": TRACE_ID };
 const COUNT: JsonSchema = { ...STRING, pattern: "^\\d+$" };
-/** Of all that counts for the plan's concurrency. */
+/** Headers of all answers that count for the plan's concurrency. */
 export const CONCURRENCY_HEADERS: Readonly<Record<string, JsonSchema>> = {
   "current-concurrent-requests": COUNT,
   "maximum-concurrent-requests": COUNT,
 };
-/** Of a sound, and of speech. Seen on live answers. */
+/** Headers of a sound, and of speech. Seen on live answers. */
 export const SOUND_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...CONCURRENCY_HEADERS,
   "request-id": STRING,

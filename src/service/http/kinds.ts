@@ -197,7 +197,7 @@ export function dependent<T>(
   return { read: (value, at) => choose(at.siblings ?? {})?.read(value, at), json };
 }
 
-/** One of several objects, told apart by the word in one of their fields: pydantic's discriminated union. */
+/** One of several objects, distinguished by the word in one of their fields: pydantic's discriminated union. */
 export function taggedUnion<T>(tag: string, kinds: Readonly<Record<string, Schema<T>>>): Schema<T> {
   const words = Object.keys(kinds);
   const expected = words.map((word) => `'${word}'`).join(", ");

@@ -6,7 +6,7 @@ import { DEFINITION, type JsonSchema, named, nameOf } from "./json-schema.ts";
 import { type Operation, operation, route } from "./operation.ts";
 import { type Field, jsonOfShape, type Shape } from "./schema.ts";
 
-/** Of the interface, not of the program. */
+/** The interface's version, and not the program's. */
 const INTERFACE_VERSION = "1.0";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { GatewayError } from "../../errors.ts";
 import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "./context.ts";
 
-/** Of 403 and 421, in the interface's shape; the interface shows none of its own. */
+/** Messages of 403 and 421, in the interface's shape; the interface shows none of its own. */
 const MESSAGES: Readonly<Record<string, string>> = {
   host_not_allowed:
     "The Host header names no host of this service: expected localhost, its address, or one that allowed-hosts lists.",

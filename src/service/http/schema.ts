@@ -24,13 +24,13 @@ export interface Reading {
 
 /** A kind of value. */
 export interface Schema<T> {
-  /** Undefined where the value is at fault, which is then told. Not asked about absent values. */
+  /** Undefined where the value is at fault, which the error then says. Not called for absent values. */
   read(value: unknown, at: Reading): T | undefined;
   /** Whether it is of the kind at all, else a fault: lists ask this of all their items before they read the first. */
   isKind?(value: unknown, at: Reading): boolean;
   readonly json: JsonSchema;
   readonly isList?: boolean;
-  /** Of a form: a part that is a file (form.ts). */
+  /** A part of a form that is a file (form.ts). */
   readonly isFile?: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface ObjectSchema<S extends Shape> extends Schema<Values<S>> {
   readonly shape: S;
 }
 
-/** What the document tells of a field besides. */
+/** What the document says of a field besides. */
 interface About {
   readonly description: string;
   readonly deprecated?: boolean;

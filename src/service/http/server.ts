@@ -29,7 +29,7 @@ const MAX_BODY_BYTES = 1_048_576;
 /** Ids in a path: far longer than any that exists. */
 const MAX_PARAM_LENGTH = 200;
 
-/** The document first: it is told of the routes that come after it. */
+/** The document first: it lists the routes that are added after it. */
 const SECTIONS = [
   registerOpenApi,
   registerTextToSpeech,

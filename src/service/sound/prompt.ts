@@ -81,7 +81,7 @@ export function readPrompt(
     } else part.push(meaning);
   }
   close();
-  // Of a given length, several steps have their parts.
+  // Several steps have their parts of a length that is given.
   const isLengthHeard = !isLengthGiven || steps.length > 1;
   const namedSteps = steps.map((sounds) => sounds.map((sound) => named(sound, { unused, isLengthHeard })));
   const unknown = meanings.flatMap((meaning) =>

@@ -10,7 +10,7 @@ export interface HistoryItem {
   readonly contentType: string;
   readonly outputFormat: string;
   readonly media: MediaFile;
-  /** All that is told of it but the alignments: a JSON object in the interface's words (history-json.ts), UTF-8. */
+  /** All that is listed of it but the alignments: a JSON object in the interface's words (history-json.ts), UTF-8. */
   readonly recordJson: Buffer;
   /** As they were given, UTF-8: most of a page's bytes. */
   readonly alignmentsJson: Buffer | null;

@@ -47,7 +47,7 @@ export interface NewHistoryItem {
   readonly outputFormat: string;
   readonly source: HistorySource;
   readonly settings: Readonly<Record<string, unknown>> | null;
-  /** `{alignment, normalized_alignment}` as they were told, as JSON: a page of them is large, and handed on as it is. */
+  /** `{alignment, normalized_alignment}` as they were sent, as JSON: a page of them is large, and handed on as it is. */
   readonly alignmentsJson: string | null;
   readonly dialogue: readonly DialogueLine[] | null;
 }

@@ -18,7 +18,7 @@ export interface NewIsolation {
   readonly title: string | null;
   /** Seconds since 1970. */
   readonly createdAtUnix: number;
-  /** Of the file that was sent, e.g. `wav`. */
+  /** Format of the file that was sent, e.g. `wav`. */
   readonly format: string;
   readonly durationSeconds: number | null;
   readonly previewBase64: string | null;

@@ -10,7 +10,7 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** What a rule sees around its stretch, UTF-16 code units: an address or a sentence's end is told by less. */
+/** What a rule sees around its stretch, UTF-16 code units: less is enough to know an address or a sentence's end. */
 const CONTEXT_CHARS = 200;
 
 export interface Found {

@@ -2,8 +2,8 @@
  * Brings what waits in the store to the webhooks. The queue is the database: what was not delivered when the
  * process ended is delivered after the next start, and a try that was under way is made again.
  *
- * Of one webhook one delivery is under way at a time, of those that are due the oldest. One that waits for its next try is
- * not due and holds up none of the later ones.
+ * Each webhook has one delivery under way at a time, the oldest that is due. One that waits for its next try is not due and
+ * holds up none of the later ones.
  */
 import type { Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
@@ -69,7 +69,7 @@ export class Courier {
     this.wake();
   }
 
-  /** To be told when something was enqueued or a webhook was changed. */
+  /** To be called when something was enqueued or a webhook was changed. */
   wake(): void {
     if (this.#state !== "running") return;
     const nowMs = this.#options.timeMs();

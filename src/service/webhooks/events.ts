@@ -1,4 +1,4 @@
-/** What webhooks are told of: the kinds that are subscribed to, and the types that payloads of each kind have. */
+/** The events that webhooks get: the kinds that are subscribed to, and the types that payloads of each kind have. */
 
 interface EventKind {
   /** The `type` of payloads, another vocabulary than the kinds'. The first is what a trigger sends unless told otherwise. */
@@ -46,7 +46,7 @@ export function envelopeOf(type: EventType, data: EventData, timeMs: number): st
   return JSON.stringify({ type, event_timestamp: Math.floor(timeMs / 1000), data });
 }
 
-/** Data as a payload of that type has it, for an operator's trigger; `id` tells one from another. */
+/** Data as a payload of that type has it, for an operator's trigger; `id` distinguishes one from another. */
 export function sampleDataOf(type: EventType, id: string): EventData {
   return SAMPLES[type](id);
 }

@@ -9,7 +9,7 @@ import { checkedLookup, hostOf, parseTarget, type Resolve, TargetRefused } from 
 /** From the lookup of the name to the end of the answer, ms. */
 export const TIMEOUT_MS = 10_000;
 
-/** Of the answer's body, which nobody looks at; a receiver that says more is cut off. */
+/** So much is read of the answer's body, which nobody looks at; a receiver that sends more is cut off. */
 const MAX_ANSWER_BYTES = 65_536;
 
 interface Post {

@@ -68,7 +68,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * The URL, if a webhook may lead there as far as its text tells. `allowPrivate`, for tests and use on premises, lets private
+ * The URL, if a webhook may lead there as far as its text says. `allowPrivate`, for tests and use on premises, lets private
  * addresses and plain HTTP pass. Throws TargetRefused.
  */
 export function parseTarget(text: string, options: { readonly allowPrivate: boolean }): URL {

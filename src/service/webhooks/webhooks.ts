@@ -1,4 +1,4 @@
-/** The workspace's webhooks: their records, what is told to them, and the courier that tells it. */
+/** The workspace's webhooks: their records, the events that they get, and the courier that brings those. */
 import { type Clock, systemClock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { StoreDatabase } from "../store/database.ts";
@@ -16,7 +16,7 @@ import { parseTarget, type Resolve } from "./target.ts";
 
 /** Webhooks of one workspace. */
 export const MAX_WEBHOOKS = 50;
-/** Of a delivery's body. With the bounds of webhooks and of what waits for each, of the queue too: 1.3 GB at the worst. */
+/** Longest body of a delivery. With the bounds of webhooks and of their queues it bounds all: 1.3 GB at the worst. */
 const MAX_EVENT_BYTES = 262_144;
 
 export interface WebhooksOptions {

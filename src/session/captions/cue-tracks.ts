@@ -28,7 +28,6 @@ export class CueTracks {
   readonly #voices: readonly VoicePart[];
   readonly #tracks = new Map<string, UtteranceCues>();
 
-  /** Of one utterance. */
   constructor(utterance: Voiced & { readonly spoken: SpokenText }) {
     this.#spoken = utterance.spoken;
     this.#voices = voiceParts(utterance);

@@ -18,7 +18,7 @@ interface LateCues {
   readonly utterance: Utterance;
   /** Those that are there already stay unchanged. */
   readonly styles: readonly CueStyle[];
-  /** Of its segment that is being rendered; null: none is. */
+  /** Events of its segment that is being rendered; null: none is. */
   readonly events: SegmentEvents | null;
   /** What ends before has been played. */
   readonly heardTicks: number;

@@ -286,7 +286,7 @@ export class ConnectionRegistry {
       policy: settings.policy,
       offsets: settings.offsets,
       maxOutboxBytes: deps.tuning.maxOutboxBytes,
-      onEnd: (error) => deps.counters.refusals.told(error),
+      onEnd: (error) => deps.counters.refusals.sentToOneMore(error),
     });
     const made = queue.renderedAudio(place.fromTicks);
     const group = output.subscribe(sendQueue, settings, { ...place, made });

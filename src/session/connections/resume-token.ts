@@ -78,7 +78,7 @@ export class ResumeTokens {
   /** In the order in which they went. */
   readonly #gone = new Map<string, { readonly written: Written; readonly untilMs: number }>();
 
-  /** Of more than `maxGone` that are gone, who went first is forgotten. */
+  /** Where more than `maxGone` are gone, who went first is forgotten. */
   constructor({ clock, maxGone }: { readonly clock: Clock; readonly maxGone: number }) {
     this.#clock = clock;
     this.#maxGone = maxGone;

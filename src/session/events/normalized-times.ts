@@ -25,7 +25,7 @@ export interface NormalizedCharacters {
 interface Knot {
   readonly rawSeconds: number;
   readonly seconds: number;
-  /** Of the character that begins there; where that was said before, what is spoken then is dropped. */
+  /** Offset of the character that begins there; where that was said before, what is spoken then is dropped. */
   readonly offset: number;
   readonly isRepeated: boolean;
   readonly timing: Timing;
@@ -36,7 +36,7 @@ interface Chunk {
   normalized: AlignmentEntry[];
   /** What is left of the alignment whose text has no times yet. */
   spoken: AlignmentEntry[];
-  /** Of the first one of `spoken` among all characters of the response. */
+  /** Place of the first one of `spoken` among all characters of the response. */
   index: number;
   /** Rising. */
   readonly knots: Knot[];
@@ -115,7 +115,7 @@ export class NormalizedTimes {
     this.#timedTo = { offset, seconds };
   }
 
-  /** Of the entries whose text has its times by now. */
+  /** Adds the entries whose text has its times by now. */
   #addKnots(chunk: Chunk, isLast: boolean): void {
     const { spoken, knots } = chunk;
     let count = 0;

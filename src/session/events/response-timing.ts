@@ -29,7 +29,7 @@ interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
   readonly pauses: readonly Silence[] | undefined;
 }
 
-/** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
+/** So much of a response that is not complete stays in hand: the end of a word is known only when it has come. */
 export const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
 
 /**

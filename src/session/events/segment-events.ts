@@ -21,7 +21,7 @@ interface PendingEvent {
   /** Where on the timeline it belongs; no further than the audio's end. */
   readonly ticks: number;
   readonly kind: Kind;
-  /** Of cues: the style. */
+  /** The style of a cue. */
   readonly cueStyle?: string;
   /** Called when it is emitted: by then the times are final. null where a cut has left nothing of it. */
   readonly build: () => EventBuilder | null;

@@ -3,7 +3,7 @@ import type { DeliveryGroup } from "../../delivery/delivery-group.ts";
 import type { Rendition } from "../../delivery/rendition.ts";
 
 export interface DeliveredRange {
-  /** Of the group that is furthest behind, and of the one that is furthest ahead. */
+  /** How far the group is that is furthest behind, and the one that is furthest ahead. */
   readonly leastTicks: number;
   readonly mostTicks: number;
 }

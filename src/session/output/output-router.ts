@@ -33,7 +33,7 @@ export interface OutputRouterOptions {
   readonly aheadMs: number;
   readonly keepMs: number;
   readonly onLateFrame: () => void;
-  /** Of listeners to this rendition. */
+  /** This rendition's encoder has failed. */
   readonly onError: (error: GatewayError, rendition: Rendition) => void;
   readonly emitGap: EmitGap;
 }

@@ -175,7 +175,7 @@ interface Shared {
   readonly startTicks: number;
   readonly nextTicks: number | null;
   readonly isResumable: boolean;
-  /** Of its segment that was being rendered. */
+  /** Audio that has come of its segment that was being rendered. */
   readonly coming: ComingAudio | null;
 }
 

@@ -254,7 +254,7 @@ export class PlaybackClock {
     if (!unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
   }
 
-  /** Of the grid on which sessions wake, or none would keep its place in the batch. */
+  /** A multiple of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
     const steps = Math.floor(this.#options.output.demand.minLeadMs / 3 / WAKE_GRID_MS);
     return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);

@@ -134,7 +134,7 @@ export class PlaybackQueue {
   get recentAudioBytes(): number {
     return this.renderer.head.buffer.bytes;
   }
-  /** Of the utterance's segment that is being rendered: the audio that has come of it. */
+  /** The audio that has come of the utterance's segment that is being rendered. */
   comingOf(utterance: Utterance): ComingAudio | null {
     return this.requests.first?.utterance === utterance ? this.requests.coming : null;
   }
@@ -335,7 +335,7 @@ export class PlaybackQueue {
     const { deps, writer } = this.#options;
     deps.log.warn({ utterance: utterance.id, code: error.code, detail: error.message }, "Utterance failed");
     // What came of it may still be heard: where that is cut, `resume` asks for the rest again.
-    // Of one that was recovered without the rest, which is a segment of its own.
+    // Without the rest of one that was recovered: that is a segment of its own.
     const lost = this.requests
       .attemptsOf(utterance)
       .map((attempt) => this.renderer.playerOf(attempt)?.segment ?? attempt.segment);
@@ -378,7 +378,7 @@ export class PlaybackQueue {
   }
 }
 
-/** Of what failed: no more comes behind what was heard. */
+/** How far an utterance that failed was heard: no more comes behind that. */
 function heardEndOf(utterance: Utterance, atTicks: number): number {
   const place = { ticks: atTicks, source: "estimate", boundMs: 0 } as const;
   return receiptOf(cutOf(utterance, null), place).end;

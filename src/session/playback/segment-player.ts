@@ -40,7 +40,7 @@ const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 export interface SegmentPlayerOptions {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
-  /** Of the players before, and for those behind. */
+  /** What the players before have left, and this one leaves to those behind. */
   readonly carryOver: CarryOver;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;

@@ -23,7 +23,7 @@ export class SegmentQueue {
   /** Segments that were taken, to be put back if all is to be said again. */
   #taken: TimedSegment[] = [];
   #stuckCount = 0;
-  /** Of each segment whose request was made, the first ones. */
+  /** Times of the first segments whose requests were made. */
   times: SegmentTimes[] = [];
 
   /** `acceptedMs`: clock time of the command. */

@@ -79,8 +79,8 @@ export function beginsWithBreak(text: string): boolean {
 }
 
 /**
- * Of a segment of which `spokenChars` are spoken: these and the punctuation behind, which asks for the pause that follows; a
- * break at the end comes besides.
+ * The first `spokenChars` of a segment and the punctuation behind them, which asks for the pause that follows. A break at
+ * the end comes besides.
  */
 export function spliceTextOf(text: string, spokenChars: number): string {
   const end = spokenChars + text.slice(spokenChars).search(/[\p{L}\p{N}]|$/u);

@@ -37,7 +37,7 @@ export interface NormalizedTime extends Span {
 /** Where one voice of a dialogue speaks. */
 export interface VoiceSpan extends Span {
   readonly voiceId: string;
-  /** Of the dialogue's inputs. */
+  /** Which of the dialogue's inputs it is in. */
   readonly inputIndex: number;
   /** Offsets into the spoken text. */
   readonly start: number;
@@ -51,7 +51,7 @@ interface Ending {
 
 /** Characters are forgotten so many together, of all else a quarter: what stands behind them is copied each time. */
 const HEARD_TOGETHER = 64;
-/** Of each kind, for a listener that says that it is further behind: minutes of speech. */
+/** So much of each kind is kept for a listener that says that it is further behind: minutes of speech. */
 const MAX_HEARD = 4096;
 
 export class Transcript {
@@ -80,7 +80,7 @@ export class Transcript {
   get segments(): readonly SegmentSpan[] {
     return this.#segments;
   }
-  /** Of what is being heard, as far as somebody wants to know; by their times. */
+  /** Normalized times of what is being heard, as far as somebody wants them; in the order of time. */
   get normalized(): readonly NormalizedTime[] {
     return this.#normalized;
   }

@@ -18,7 +18,7 @@ export class UtteranceText {
   readonly segments: SegmentQueue;
   /** How fast tokens come. */
   readonly pace = new TokenPace();
-  /** Of text that comes in tokens. */
+  /** Cuts text that comes in tokens. */
   readonly #segmenter: Segmenter | null;
   readonly #balance = new TagBalance();
   #isEnded = false;

@@ -342,7 +342,7 @@ export class Utterance {
 
   // ---- what its requests say -------------------------------------------------------------------------------------
 
-  /** Of all requests made for it, also those that were aborted and made again; null: the upstream has said none. */
+  /** What all requests made for it cost, those that were aborted and made again among them; null: the upstream has said no cost. */
   get charactersBilled(): number | null {
     return this.#charactersBilled;
   }
@@ -470,8 +470,8 @@ export class Utterance {
     this.#state = { kind: "queued", transcript: new Transcript(timing), resumption };
   }
 
-  /** Nothing of it was asked for here: another node has spoken it up to `spokenStart`. `restOf`: what is left of a segment. */
-  takeUp(
+  /** Another node has spoken it up to `spokenStart`: it goes on from there. `restOf`: what is left of a segment. */
+  continueFrom(
     heard: Pick<Resumption, "spokenStart" | "heardTicks">,
     restOf: (segment: Segment) => Segment | null,
     nowMs: number,

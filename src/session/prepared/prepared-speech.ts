@@ -12,7 +12,7 @@ import type { PreparedAudio, PreparedSegment } from "./prepared-audio.ts";
 
 export interface PreparedSpeechOptions {
   readonly deps: SessionDeps;
-  /** Of the text; it is not queued, and only asked for. */
+  /** The utterance of the text; it is not queued, and only asked for. */
   readonly utterance: Utterance;
   readonly needs: readonly Need[];
   /** So many bytes have come so far. Throws where they are too many. */

@@ -8,9 +8,9 @@ import type { SessionDeps } from "../ports.ts";
 import { roomFor } from "../sound.ts";
 import type { Prepared } from "./prepared-audio.ts";
 
-/** Of one session, those on their way included. */
+/** Most that one session may have, those that are still being made included. */
 const MAX_PREPARED = 64;
-/** Of these, such as wait for their speech. */
+/** Most that are being made at once. */
 const MAX_PREPARING = 4;
 
 interface Entry {

@@ -96,7 +96,7 @@ interface CutSpeech {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly audio: Uint8Array;
-  /** Of the segment, on the timeline that was cut; none: nothing of it was timed. */
+  /** Times of the segment's characters on the timeline that was cut; none: nothing of it was timed. */
   readonly characters: readonly SpokenTime[];
   readonly normalized: readonly NormalizedTime[];
   readonly voices: readonly VoiceSpan[];

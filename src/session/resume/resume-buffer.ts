@@ -19,10 +19,10 @@ interface Entry {
   readonly startTicks: number;
   readonly format: string;
   readonly ticks: number;
-  /** Of the bytes ever rendered. */
+  /** Where it begins among all bytes that were rendered. */
   readonly offset: number;
   readonly bytes: number;
-  /** Of its pieces; null: it is one. Most are, and live just long enough to be old: each object less counts. */
+  /** Lengths of its pieces; null: it is one piece. Most are, and live just long enough to be old: each object less counts. */
   readonly lengths: readonly number[] | null;
 }
 

@@ -57,7 +57,7 @@ export class RestoredSpeech {
       const heardMs = saved.heardMs + Math.max(0, Math.min(ms, place.ms) - (saved.startMs ?? ms));
       const spokenStart = spokenStartOf(utterance, place.end);
       const heard = { spokenStart, heardTicks: heardMs * TICKS_PER_MS };
-      utterance.takeUp(heard, (segment) => remainderOf(utterance, segment, spokenStart), nowMs);
+      utterance.continueFrom(heard, (segment) => remainderOf(utterance, segment, spokenStart), nowMs);
     }
   }
 

@@ -3,7 +3,7 @@ import { KIND, type Kind, kindOf } from "../characters.ts";
 
 const MAX_OPEN = 16;
 
-/** Of one character. `before`, `after`: code points beside it; 0 = none. */
+/** A run of one character. `before`, `after`: code points beside it; 0 = none. */
 interface Run {
   readonly character: string;
   readonly length: number;

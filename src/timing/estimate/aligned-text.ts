@@ -16,7 +16,7 @@ interface Knot {
 const GUESSED_SECONDS = 0.8;
 /** How much longer the letters of the last word before punctuation last. */
 const FINAL_FACTOR = 1.25;
-/** Of a script without spaces no more is taken for that word; UTF-16 units. */
+/** In a script without spaces no more is taken for that word; UTF-16 units. */
 const MAX_FINAL_CHARS = 16;
 /** A silence that ends no further from the end is the one behind the last word; less where a letter may come behind it. */
 const TRAIL_SECONDS = 0.05;

@@ -31,7 +31,7 @@ export class AudioEstimator implements TimingEstimator {
   /** Whether its pauses are known. */
   #isHeard = false;
   readonly #priorRate: SpeakingRate;
-  /** Of text whose audio is known: the weight of its letters, and its sound. */
+  /** Text whose audio is known: the weight of its letters, and the length of its sound. */
   readonly #known = { weight: 0, seconds: 0 };
 
   /** `speakingRate`: of the voice so far, if that is known. */

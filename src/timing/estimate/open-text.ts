@@ -148,7 +148,7 @@ function isSpaced(text: string): boolean {
   return /\S\s+\S/.test(text);
 }
 
-/** Of a script without spaces the last character. */
+/** In a script without spaces the last character. */
 function lastWordStart(text: string): number {
   const trimmed = text.trimEnd();
   return isSpaced(text) ? trimmed.search(/(?<!\S)\S+$/) : trimmed.length - 1;

@@ -17,9 +17,9 @@ const MAX_APART_COST = 12;
 const MAX_ALONE = 4;
 
 export interface PlacedPunctuation {
-  /** Of the letters before it. */
+  /** Weight of the letters before it. */
   readonly weight: number;
-  /** Of a sentence's end, not of a clause's. */
+  /** It ends a sentence, and not only a clause. */
   readonly isStop: boolean;
 }
 
@@ -83,7 +83,7 @@ export function matchPauses(speech: Speech, weightASecond: number): Matched {
     }
   }
 
-  /** Of what is behind the last pair. */
+  /** The cost of what is behind the last pair. */
   function costBehind(place: number, pause: number): number {
     const seconds = soundSeconds - (pauses[pause] ?? 0);
     const weight = places[place]?.weight ?? 0;

@@ -8,7 +8,7 @@ const MAX_PUNCTUATION = 256;
 export interface Punctuation {
   readonly start: number;
   readonly end: number;
-  /** Of a sentence's end, not of a clause's. */
+  /** It ends a sentence, and not only a clause. */
   readonly isStop: boolean;
 }
 

@@ -69,7 +69,7 @@ interface End {
   readonly audioSeconds: number;
 }
 
-/** Of two chunks, the first of which ended at `first`. */
+/** The rate between two chunks, the first of which ended at `first`. */
 interface CommonRate {
   readonly first: End;
   readonly rate: number;
@@ -85,7 +85,7 @@ export class ClockDrift {
   /** Chunks with times, and where those end. */
   #count = 0;
   #timesTo = 0;
-  /** Of the chunks behind which others came, and of the last one as far as its audio is there. */
+  /** Ends of the chunks behind which others came, and of the last one as far as its audio is there. */
   #ends: End[] = [];
   /** The rates at which each chunk's audio begins in its first character, or right before it. */
   #begins: RateRange = { low: 0, high: Number.POSITIVE_INFINITY };
@@ -220,7 +220,7 @@ export class ClockDrift {
 
   /** The rate at which the last chunk ends with another one; of several, enough that it is no chance, or no other is possible. */
   #commonRate(): CommonRate | null {
-    // Of the last one the audio may be still to come: then those before it show it.
+    // The audio of the last one may be still to come: then those before it show the rate.
     return this.#commonRateOf(this.#ends) ?? this.#commonRateOf(this.#ends.slice(0, -1));
   }
 

@@ -46,7 +46,7 @@ export class RepairedTimes implements SpanTimes {
   /** End of the times that were handed on; and of all so far, as the upstream counts them. */
   #lastEnd = 0;
   #timesEnd = 0;
-  /** Of a clock that counts from its chunks: by how much all audio is late, as an encoder holds some back; null: of another. */
+  /** By how much all audio is late, as an encoder holds some back; null: the clock does not count from its chunks. */
   #heldBackSeconds: number | null = null;
   /** Times went back, and no clock explains them: none that go back later can be believed. */
   #isLost = false;

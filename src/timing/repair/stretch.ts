@@ -34,7 +34,7 @@ export function shrinkLong(
   const endSeconds = Math.max(audioSeconds, fromSeconds);
   const timesSeconds = spans.reduce((end, span) => Math.max(end, span.endSeconds), 0);
   if (timesSeconds <= endSeconds + ROUNDING_SECONDS) return;
-  // Of several chunks' times mostly the last one's are too long.
+  // Where chunks' times are too long, mostly those of the last one are.
   const before = spans.findLast(({ end }) => end <= lastFrom);
   const isLastAlone = before === undefined || before.endSeconds <= endSeconds;
   const long = isLastAlone ? spans.filter(({ end }) => end > lastFrom) : spans;

@@ -7,9 +7,9 @@
 export type Phone = keyof typeof PHONES;
 
 interface PhoneShape {
-  /** Of the 15 of Oculus Lipsync. */
+  /** One of the 15 of Oculus Lipsync. */
   readonly oculus: OculusViseme;
-  /** Of the 22 of Microsoft's speech service, 0 to 21. */
+  /** One of the 22 of Microsoft's speech service, 0 to 21. */
   readonly microsoft: number;
   readonly isVowel: boolean;
 }

@@ -41,7 +41,7 @@ export function taggedPhones(
   return phones.length > 0 ? phones : null;
 }
 
-/** Of several words each has its own part, where an IPA transcription has as many. */
+/** Each of several words has its own part, where an IPA transcription has as many. */
 function shareOf(
   transcription: string,
   { isIpa, count, index }: { readonly isIpa: boolean; readonly count: number; readonly index: number },

@@ -33,9 +33,9 @@ describe("errors on their way out", () => {
   it("count for each client that is told of the same one", () => {
     const counts = new RefusalCounts();
     const draining = new GatewayError("draining", "x");
-    counts.told(draining);
-    counts.told(draining);
-    counts.told(new GatewayError("session_closed", "x"));
+    counts.sentToOneMore(draining);
+    counts.sentToOneMore(draining);
+    counts.sentToOneMore(new GatewayError("session_closed", "x"));
     expect([...counts.byReason]).toEqual([["draining", 2]]);
   });
 });

@@ -42,7 +42,7 @@ export function shareOf(config: Config, place: WorkerPlace & { readonly port: nu
     port: place.port,
     opsPort: "off",
     audiosocketPort: audioSocketPortOf(config, place),
-    // Nobody could tell which worker has which port.
+    // Nobody could know which worker has which port.
     wyomingPort: place.worker === 1 ? config.wyomingPort : 0,
     rtpPorts: portsOf(config, place),
     maxSessions: share(config.maxSessions),

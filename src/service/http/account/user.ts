@@ -80,7 +80,7 @@ function subscriptionRecord({ tier, store }: ServiceContext): object {
   };
 }
 
-/** The same for the same key, of which it tells nothing; letters and digits as the vendor's. */
+/** The same for the same key, and says nothing of that; letters and digits as the vendor's. */
 export function accountId(kind: "user" | "workspace", key: string | undefined): string {
   const digest = createHash("sha256").update(`voicewire ${kind} ${key ?? ""}`);
   return digest.digest("hex").slice(0, ID_LENGTH);

@@ -109,7 +109,7 @@ export const DELETE_WEBHOOK = operation({
   answer: STATUS_OK,
 });
 
-/** Of the event, where there is such an event. */
+/** The types of the event's payloads, where there is such an event. */
 function typesFor(event: unknown) {
   const name = findEventName(event);
   return name === undefined ? undefined : enumeration(typesOf(name));

@@ -1,6 +1,6 @@
 /**
  * Section "Workspace webhooks". Not part of the interface: POST
- * /service/webhooks/trigger makes an event happen, GET /service/webhooks tells how deliveries stand (with --faults only).
+ * /service/webhooks/trigger makes an event happen, GET /service/webhooks says how deliveries stand (with --faults only).
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
@@ -21,7 +21,7 @@ import {
   WEBHOOK_STATS,
 } from "./webhook-operations.ts";
 
-/** The workspace's webhooks, and what is told of deliveries. */
+/** The workspace's webhooks, and how deliveries stand. */
 export function registerWebhooks(app: FastifyInstance, context: ServiceContext): void {
   const { webhooks } = context;
   route(app, context, LIST_WEBHOOKS, async ({ query }) => ({

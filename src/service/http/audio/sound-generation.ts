@@ -61,7 +61,7 @@ const GENERATE = operation({
   id: "sound_generation",
   tag: "Sound effects",
   summary: "A sound effect from its description",
-  // Of unknown length, so never WAV.
+  // Its length is not known, so it is never WAV.
   query: { enable_logging: LOGGING, output_format: outputFormatField({ isStream: true }) },
   body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
   errors: [403, 429],

@@ -230,7 +230,7 @@ function mannerOf(settings: ConversionRequest["settings"]): Manner {
   };
 }
 
-/** Contract A7. What was said is not known: the item has no text. */
+/** What was said is not known: the item has no text. */
 function itemOf(
   asked: ConversionRequest,
   facts: { readonly target: ConversionTarget; readonly cost: number; readonly requestId: string },

@@ -136,7 +136,7 @@ export function notFound(id: string): ApiError {
   return ApiError.notFound("pronunciation_dictionary", id);
 }
 
-/** Of a dictionary that is there. */
+/** For a dictionary that is there. */
 export function versionNotFound(versionId: string): ApiError {
   const message = `The pronunciation dictionary has no version with version_id '${versionId.slice(0, 64)}'.`;
   const code = "pronunciation_dictionary_not_found";

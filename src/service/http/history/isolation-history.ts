@@ -82,7 +82,7 @@ export function registerIsolationHistory(app: FastifyInstance, context: ServiceC
   });
 }
 
-/** Contract A5; what concerns videos is never so here, and there is no address to download from. */
+/** As the interface lists it; fields of videos are never set here, and there is no address to download from. */
 function isolationRecord(item: Isolation): object {
   return {
     id: item.id,

@@ -133,7 +133,7 @@ function run(delivery: Delivery, steps: Steps): Promise<void> {
   });
 }
 
-/** What is no queue's and no shutdown's is a fault of ours, told with what happened. */
+/** Failures beside those of a queue or a shutdown are faults of ours: the message says what happened. */
 function speechFailed(error: GatewayError): unknown {
   const apiError = asApiError(error);
   if (apiError !== error) return apiError;

@@ -77,7 +77,7 @@ export async function speak(
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();
 }
 
-/** Contract A7: a dialogue's item has its lines instead of a text and a voice. */
+/** A dialogue's item has its lines instead of a text and a voice. */
 function historyItemOf(
   shape: SpeechShape,
   facts: {

@@ -51,7 +51,7 @@ export function outputFormatField(options: { readonly isStream: boolean }) {
   );
 }
 
-/** Of all that makes sound. */
+/** A parameter of all operations that make sound. */
 export const LOGGING = withDefault(
   boolean(),
   true,
@@ -63,7 +63,7 @@ const LATENCY = optional(
   { deprecated: true },
 );
 
-/** Of speech and dialogues; authorizeByKeyOrToken looks at it. */
+/** A parameter of speech and dialogues; authorizeByKeyOrToken looks at it. */
 export const TOKEN_QUERY = {
   single_use_token: optional(
     text(),
@@ -153,7 +153,7 @@ export const SPOKEN_TEXT = text({
   examples: ["Hello there.", "One, two."],
 });
 
-/** `judge` tells the models that the endpoint takes. */
+/** `judge` says which models the endpoint takes. */
 export function modelField(fallback: string, judge: (model: Model) => boolean) {
   const ids = MODELS.filter(judge).map(({ id }) => id);
   return withDefault(text({ later: { enum: ids } }), fallback, "One of GET /v1/models.");

@@ -201,7 +201,7 @@ function isLabel(label: string | undefined, wanted: string | undefined): boolean
   return wanted === undefined || wanted === "" || label?.toLowerCase() === wanted.toLowerCase();
 }
 
-/** What the lists tell of a voice, wherever it comes from. */
+/** What the lists say of a voice, wherever it comes from. */
 interface ListedVoice {
   readonly id: string;
   readonly name: string;
