@@ -80,7 +80,7 @@ export class Audit {
     this.#counts.sent(thrown);
   }
 
-  /** So often as `again` says, each of which was counted. */
+  /** Writes a line for `again` more refusals, which are counted already. */
   refusedAgain(refusal: Refusal, again: number): void {
     if (this.#hasRoom()) this.#options.log.warn({ ...refusedFacts(refusal), again }, "Refused again");
   }

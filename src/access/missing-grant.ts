@@ -1,6 +1,6 @@
 /**
- * What somebody hears who may not do something: in one sentence, whose grants lack what, and what they have. The grants of a key
- * are nothing for who holds a token of it, so they are not named to them.
+ * The sentence for somebody who may not do something: whose grants lack what, and what they have. Who holds a token does not get
+ * to know the grants of its key.
  */
 
 import type { GatewayError } from "../errors.ts";

@@ -76,7 +76,7 @@ export class EventLog {
     this.#first += count;
   }
 
-  /** Marks the unsent future of these utterances as untrue. */
+  /** Marks entries that an interruption has made untrue: they are not sent. */
   withdraw(isUntrue: (entry: LoggedEvent) => boolean): void {
     this.#furthestTicks = 0;
     for (const entry of this.#entries) {

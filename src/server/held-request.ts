@@ -49,7 +49,7 @@ function copyOf(req: HttpRequest): HttpRequest {
     forEach: (each: (name: string, value: string) => void) => {
       for (const [name, value] of headers) each(name, value);
     },
-    // Routes go on to others only where nobody is known, and then nobody is asked.
+    // Only routes that ask for no credential yield, and their requests are never held.
     setYield: () => {
       throw new TypeError("Request was held: no other route can take it");
     },

@@ -1,7 +1,6 @@
 /**
- * How far in the text a moment of the audio is, where nothing was timed: by the share of the audio of its segment. How
- * long a segment is whose audio has not all come is estimated by the pace of those that are complete, else by the pace at
- * which most voices speak.
+ * How far in the text a moment of the audio is, where nothing was timed: by the share of the audio of its segment. The length
+ * of a segment whose audio has not all come is estimated: by the pace of complete segments, else by that of most voices.
  */
 import { MIN_RATE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/estimate/speech-weight.ts";
 import { charactersOf } from "../timing/spans.ts";

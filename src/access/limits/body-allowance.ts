@@ -1,4 +1,4 @@
-/** How much of a request's body is taken in: of its client in a time, and of all clients in memory. */
+/** How much of a request's body is read: by its client's rate, and by the memory for all clients. */
 import { GatewayError } from "../../errors.ts";
 import type { ByteRoom } from "../../kit/byte-room.ts";
 

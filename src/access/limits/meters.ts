@@ -4,7 +4,7 @@
  */
 import { Bucket, type Rate } from "./bucket.ts";
 
-/** What there may be of at once. Nodes of a cluster say it in this order: new ones come last. */
+/** What is counted while it lasts. Nodes of a cluster send these in this order: new ones come last. */
 export const COUNTED = [
   "connections",
   "sessions",
@@ -15,7 +15,7 @@ export const COUNTED = [
   "opus_renditions",
 ] as const;
 export type Counted = (typeof COUNTED)[number];
-/** What there may be of in a time. */
+/** What is counted by its rate. */
 export const RATED = [
   "opens",
   "failures",
@@ -26,7 +26,7 @@ export const RATED = [
 ] as const;
 export type Rated = (typeof RATED)[number];
 
-/** Looked at for each one that is added: more than one, so that old ones go faster than new ones come. */
+/** So many are looked at for each one that is added: more than one, so that old ones go faster than new ones come. */
 const LOOKED_AT = 2;
 /** Where it is full, so many are looked at to find one that can go. */
 const LOOKED_AT_WHEN_FULL = 64;
@@ -131,7 +131,7 @@ export class Meters {
     }
   }
 
-  /** One whose rates are forgotten goes, rather than nobody new comes in. */
+  /** Forgets the rates of one meter, so that there is a place for a new one. */
   #makeRoom(nowMs: number): boolean {
     for (const [id, meter] of this.#next(LOOKED_AT_WHEN_FULL)) {
       if (meter.isNeeded(nowMs)) continue;

@@ -57,7 +57,7 @@ type RateBounds = { readonly [R in Rated]?: Rate };
 
 type Bounds = CountBounds & RateBounds;
 
-/** Something of which is counted, and what there may be. */
+/** Somebody or something for which is counted, and how much there may be. */
 export interface Scope {
   readonly id: string;
   /** As errors name it. */

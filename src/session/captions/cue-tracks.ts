@@ -43,7 +43,7 @@ export class CueTracks {
     return track;
   }
 
-  /** When the last cue of a style goes, seconds. */
+  /** When the last cue of a style disappears, seconds. */
   endSecondsOf(style: CueStyle): number {
     return this.#tracks.get(styleKey(style))?.lastEndSeconds ?? 0;
   }

@@ -33,7 +33,7 @@ export class UtteranceCues {
   #spokenTo: number;
   /** Voices whose end is not given to the builder yet. */
   #voicesAhead: readonly VoicePart[] = [];
-  /** When the last cue goes. */
+  /** When the last cue disappears. */
   lastEndSeconds: number;
 
   readonly #voices: readonly VoicePart[];

@@ -338,7 +338,7 @@ export class ConnectionRegistry {
     };
   }
 
-  /** What is gone of that which the connection missed. */
+  /** What the connection missed and can't get any more. */
   #lostBy(participant: Participant, { seq }: ResumePoint, place: Place): Lost {
     const { log } = this.#options.output;
     const { group, sendQueue } = participant.subscription;

@@ -71,7 +71,7 @@ export class NormalizedTimes {
     this.#budget = 8 * text.length + 4096;
   }
 
-  /** `spoken`: the alignment of the same chunk, or the normalized one where there is no other. `index`: of its first character. */
+  /** `spoken`: the alignment of the same chunk, or the normalized one where there is no other. `index`: place of its first character. */
   push(normalized: Alignment, spoken: Alignment, index: number): void {
     this.#budget -= normalized.characters.length + spoken.characters.length;
     if (this.#budget < 0) return;
@@ -187,7 +187,7 @@ function addRising(knots: Knot[], knot: Knot): void {
   if (rises(knots.at(-1))) knots.push(knot);
 }
 
-/** In what a character is spoken. Of several that begin at one moment, those before the last have no length. */
+/** The character of the text in which a normalized one is spoken. Where several begin at one moment, only the last has a length. */
 function knotOf(knots: readonly Knot[], startSeconds: number, endSeconds: number): Knot | undefined {
   if (endSeconds > startSeconds) {
     return knots.findLast((knot) => knot.rawSeconds <= startSeconds) ?? knots[0];

@@ -39,12 +39,13 @@ export const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
  */
 export const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
 
-/** Times of so much audio are waited for: an upstream may send them behind it. And of so much once it was in vain. */
+/** Times of so much audio are waited for: an upstream may send them behind it. */
 const AWAITED_TICKS = 4000 * TICKS_PER_MS;
+/** Once none came, times of so much more audio are waited for. */
 const AWAITED_AGAIN_TICKS = 3000 * TICKS_PER_MS;
-/** No more than this share of the audio that may be in hand, or it would never come to that. */
+/** At most this share of the audio that may be in hand is waited for, or the wait would never end. */
 const AWAITED_SHARE = 0.8;
-/** So far ahead of the audio rendered times are estimated then. */
+/** Then times are estimated so far ahead of the rendered audio. */
 const ESTIMATED_AHEAD_TICKS = 1000 * TICKS_PER_MS;
 
 export interface ResponseTimingOptions {

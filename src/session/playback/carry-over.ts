@@ -1,7 +1,7 @@
 /** What the player of a segment leaves to those behind it. */
 import type { SpeakingRate } from "../../timing/timing-estimator.ts";
 
-/** A dialogue's voices are one. */
+/** The voices of a dialogue count as one. */
 const MAX_VOICES = 32;
 
 export class CarryOver {

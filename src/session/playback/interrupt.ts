@@ -43,7 +43,7 @@ export class Interruptions {
   readonly #options: InterruptionsOptions;
   readonly #queue: PlaybackQueue;
   readonly #clock: PlaybackClock;
-  /** With what each is to cut. */
+  /** Interruptions that wait, each with what it is to cut. */
   readonly #waiting: WaitingCuts;
   #isClosed = false;
 
@@ -69,7 +69,7 @@ export class Interruptions {
       throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
     }
     const nowMs = this.#options.deps.clock.nowMs();
-    // What is queued from now on is not meant.
+    // Utterances that are queued from now on are not cut.
     const targets = target === undefined ? cuttable : [target];
     return this.#cutAt(nowMs + keepMs, targets);
   }
@@ -148,7 +148,7 @@ class WaitingCuts {
     this.#waiting.set(timer, waiting);
   }
 
-  /** These were cut: an earlier order is not for one that goes on since. */
+  /** These were cut: interruptions that wait do not cut them again once they are resumed. */
   forget(targets: readonly Utterance[]): void {
     for (const waiting of this.#waiting.values()) for (const target of targets) waiting.delete(target);
   }

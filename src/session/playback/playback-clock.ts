@@ -35,7 +35,7 @@ const SURPLUS_MS = 300;
 /** Nobody paces a burst listener: with less than this to play it is sent words in parts. */
 const MIN_BURST_AHEAD_MS = 100;
 
-/** What nobody needs any more is let go of so often. */
+/** So often what nobody needs any more is freed. */
 const TRIM_EVERY_MS = 250;
 
 export interface PlaybackClockOptions {
@@ -291,7 +291,7 @@ export class PlaybackClock {
     const heldTicks = output.encodedSentTicks - this.playheadTicks;
     if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
     else {
-      // What falls due since the last wake has the next one: alone it would cost as much as all of that.
+      // What has fallen due since the last wake leaves with the next one: alone it would cost as much.
       const wokenMs = this.#wokenMs;
       this.#encodedTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded(wokenMs));
     }

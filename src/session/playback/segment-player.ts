@@ -31,7 +31,7 @@ const FADE_TICKS = 3 * TICKS_PER_MS;
 /** A word is whole without so much of its end: a resampler holds back as much, and times are rounded. */
 const WORD_END_TICKS = 10 * TICKS_PER_MS;
 
-/** A voice that is new gets its gain from what has come at first: for so much audio that is waited, if it is hardly speech. */
+/** A new voice gets its gain from its first audio: so much is waited for, where little of it is speech. */
 const LEVEL_HELD_TICKS = 1000 * TICKS_PER_MS;
 
 /** Most audio that is held back because it may be part of a word: no word is longer. */
@@ -200,7 +200,7 @@ export class SegmentPlayer {
     return true;
   }
 
-  /** Never where no more comes than is here. */
+  /** Whether a gain is known; true where all audio has come. */
   get #isLevelKnown(): boolean {
     if (this.#source.isLevelKnown || this.#isAll) return true;
     return this.bufferedTicks >= Math.min(LEVEL_HELD_TICKS, this.#lookaheadTicks / 2);
@@ -210,12 +210,12 @@ export class SegmentPlayer {
     return this.attempt.isComplete && !this.attempt.hasChunk;
   }
 
-  /** Its last words are still looked for in its audio: not for long. */
+  /** Its last words are still looked for in its audio, for a bounded time. */
   get #isAwaited(): boolean {
     return this.#timing?.isAwaited === true;
   }
 
-  /** In one go or not at all, unless it is the rest. */
+  /** The surplus in one piece or not at all; only the rest of a response may be shorter. */
   #surplus({ maxTicks, surplusTicks }: Wanted, freeTicks: number): number {
     const isAll = this.#isAll;
     const ahead = this.bufferedTicks - maxTicks;
@@ -224,8 +224,8 @@ export class SegmentPlayer {
   }
 
   /**
-   * From the audio rendered to where the response's end may begin, which is to fall to nothing, and which the samples before are
-   * levelled by; all of it once that is known.
+   * How much can be rendered before the response's end, which has to fade out, and by which the samples before it are levelled.
+   * No limit once the end has come.
    */
   get #endTicks(): number {
     if (this.#isAll) return Number.POSITIVE_INFINITY;

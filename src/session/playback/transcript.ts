@@ -49,7 +49,7 @@ interface Ending {
   readonly endTicks: number | null;
 }
 
-/** Characters are forgotten so many together, of all else a quarter: what stands behind them is copied each time. */
+/** So many characters are forgotten at a time, and a quarter as many of all else: each time the rest is copied. */
 const HEARD_TOGETHER = 64;
 /** So much of each kind is kept for a listener that says that it is further behind: minutes of speech. */
 const MAX_HEARD = 4096;

@@ -137,7 +137,7 @@ export interface UtteranceOptions {
   readonly textDefaults: TextOptions;
   /** The model where the command names none; default: the upstream's own. */
   readonly defaultModel?: string;
-  /** Whose models are not the first upstream's alone. */
+  /** Voices whose models are not only the first upstream's. */
   readonly ownVoices?: ReadonlySet<string> | undefined;
   readonly charged?: ChargedUtterance | undefined;
   /** For whom the upstream is asked. */
@@ -176,7 +176,7 @@ export class Utterance {
   readonly #own: ReplayAttempt[] = [];
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
-  /** Stands for it where only that matters: requests that are one utterance's, and hold nothing of it. */
+  /** Identifies the utterance for its requests, which need nothing else of it. */
   readonly identity: object = {};
   #charactersBilled: number | null = null;
   #sourceFormat = "";
@@ -461,7 +461,7 @@ export class Utterance {
   /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */
   rewind(nowMs: number): void {
     const { resumption, transcript } = this.#state;
-    // What it has itself is not asked for.
+    // A sound of its own is not asked for.
     if (resumption !== null || this.#own.length === 0) this.input.segments.rewind(nowMs);
     this.#replays = (resumption?.replays ?? this.#own).map((replay) => replay.again());
     // They may be of text that is now to come.

@@ -33,7 +33,7 @@ interface OpenAttempt {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
   readonly asked: Asked;
-  /** Over its bound, and not used up since. */
+  /** More audio waits than its bound, and most of that was not used since. */
   isFull: boolean;
   /** It broke off, and what is left of its text is asked for again. */
   isRecovered: boolean;
