@@ -82,7 +82,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(
       }
     });
 
-    it("of every profile and mode: the cues that its listeners get", async () => {
+    it("the file of every profile and mode has the cues that its listeners get", async () => {
       const styles = CUE_PROFILES.flatMap((profile) =>
         CUE_MODES.map((mode) => `&cue_profile=${profile}&cue_mode=${mode}`),
       );

@@ -333,7 +333,7 @@ for (const { name, isMissing, start } of RIGS) {
         await until("both messages", () => heard === 2);
       });
 
-      it("publish: beyond what may wait the caller is told, and all that was taken comes, in order", async () => {
+      it("publish: beyond what may wait it fails, and all that was taken comes, in order", async () => {
         await using rig = await start();
         const [one, two] = [await rig.open(), await rig.open()];
         const heard: number[] = [];
@@ -516,7 +516,7 @@ for (const { name, isMissing, start } of RIGS) {
         expect(heard).toEqual(["s", "t"]);
       });
 
-      it("a watch tells what is gone with the store; epochs grow over it, and old entries are no longer good", async () => {
+      it("a watch reports what is gone with the store; epochs grow over it, and old entries are no longer good", async () => {
         await using rig = await start();
         const [one, two] = [await rig.open(), await rig.open()];
         const seen: string[] = [];

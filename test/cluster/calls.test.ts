@@ -242,7 +242,7 @@ describe("a call at another node than its session", { timeout: PATIENT_MS }, () 
     await controller.next("call", 2);
   });
 
-  it.each(CARRIERS)("of %s: speech, a key and the end work", async (carrier) => {
+  it.each(CARRIERS)("a call of %s gets its speech, a key and its end", async (carrier) => {
     await using nodes = await startPair();
     await using controller = await bridge(nodes.one, `via-${carrier}`);
     const far = await dial(nodes.two, `via-${carrier}`, { carrier });

@@ -65,7 +65,7 @@ describe("used tokens", () => {
     expect([hub.owners.entries.length, a.tokens.held]).toEqual([0, 0]);
   });
 
-  it("of a node that is gone are released by the first that lives, when they have expired and not before", async () => {
+  it("tokens of a node that is gone are released by the first that lives, when they have expired and not before", async () => {
     const { hub, join, leave, pass, until } = cluster();
     const [a, b] = [join("a"), join("b")];
     await a.tokens.claimToken("old", until(60_000));

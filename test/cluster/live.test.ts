@@ -82,7 +82,7 @@ describe("a client at another node than its session", () => {
     expect(second.audio.equals(first.audio)).toBe(true);
   });
 
-  it("of two that open a session at the same time at two nodes, both are in one", async () => {
+  it("two clients that open a session at the same time at two nodes are in one", async () => {
     await using nodes = await startPair();
     const clients = await Promise.all(
       [nodes.one, nodes.two, nodes.one, nodes.two].map(({ gateway }) =>

@@ -38,7 +38,7 @@ function rig(others: Others, { sessions = 0 } = {}) {
 }
 
 describe("placement", () => {
-  it("of a node that is alone, or not loaded more than others by a margin: here", () => {
+  it("a node that is alone, or not loaded more than others by a margin, keeps new sessions", () => {
     expect(rig({}, { sessions: 5000 }).choose()).toBeNull();
     expect(rig({ b: { load: 0.5 } }, { sessions: 500 }).choose()).toBeNull();
     expect(rig({ b: { load: 0 } }, { sessions: 50 }).choose()).toBeNull();
@@ -68,7 +68,7 @@ describe("placement", () => {
     expect(rig({ b: { load: 0, ...facts } }, { sessions: 1000 }).choose()).toBeNull();
   });
 
-  it("of a node that drains: elsewhere, whatever the loads are", () => {
+  it("a node that drains sends new sessions elsewhere, whatever the loads are", () => {
     const { placement, choose } = rig({ b: { load: 1 } });
     placement.drain();
     expect(choose()).toBe("b");

@@ -52,7 +52,7 @@ describe("session owners", () => {
     expect(b.owners.find("another")).toBeUndefined();
   });
 
-  it("of two that claim at the same time one owns it", async () => {
+  it("one of two nodes that claim at the same time owns the session", async () => {
     const { join, pass } = await cluster();
     const [a, b] = [await join("a"), await join("b")];
     await pass(500);

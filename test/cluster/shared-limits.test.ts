@@ -129,7 +129,7 @@ describe("what a key has at all nodes", () => {
     expect(codeOf(() => late.limits.enter(caller, ADDRESS))).toBe("connection_limit");
   });
 
-  it("of a node that says nothing for 3 s does not count, and counts again when it is back", async () => {
+  it("the usage of a node that says nothing for 3 s does not count, and counts again when it is back", async () => {
     const { nodes, pass } = await cluster();
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const caller = new Caller(keyWith({ connections: 1 }));
@@ -258,7 +258,7 @@ describe("shares of the upstream", () => {
     expect(Math.abs((held()[0] ?? 0) - (held()[1] ?? 0))).toBeLessThanOrEqual(4);
   });
 
-  it("of a node that is cut off is an equal one; what it had is the others' once its lease has ended", async () => {
+  it("the share of a node that is cut off is an equal one; what it had is the others' once its lease has ended", async () => {
     const { nodes, pass } = await cluster({ count: 2, total: 20 });
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const ask = (node: typeof a): void => {

@@ -47,7 +47,7 @@ describe("behind a standstill", () => {
     expect(ticks()).toBeGreaterThan(before);
   });
 
-  it("of a moment nothing is asked", () => {
+  it("a short standstill asks nothing", () => {
     const { clock, ticks } = rig(() => expect.fail("asked"));
     clock.stall(1500);
     clock.advance(100);

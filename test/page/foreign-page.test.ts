@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(
       keys[Symbol.dispose]();
     });
 
-    it("of another origin is refused by fetch and WebSocket, whatever it shows, until it is listed", async () => {
+    it("a page of another origin is refused by fetch and WebSocket, whatever it shows, until it is listed", async () => {
       const origin = `http://${PAGE_NAME}:${(pages.address() as AddressInfo).port}`;
       const page = await browser.newPage();
       await page.goto(origin);
@@ -121,7 +121,7 @@ describe.skipIf(reason !== null)(
       await page.close();
     });
 
-    it("of a name that was bound to the gateway's address is refused, until the name is listed", async () => {
+    it("a page of a name that was bound to the gateway's address is refused, until the name is listed", async () => {
       const port = await freePort();
       const page = await browser.newPage();
       const url = `http://${REBOUND_NAME}:${port}`;

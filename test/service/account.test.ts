@@ -203,7 +203,7 @@ describe("voice settings", () => {
     }
   });
 
-  it("of nobody are not found", async () => {
+  it("settings of a voice that is not there are not found", async () => {
     measures("GET /v1/voices/{voice_id}/settings", "voice_id", "404 where no voice has it");
     const { get } = await startAccount();
     expect(await get("/v1/voices/nobody/settings")).toMatchObject({

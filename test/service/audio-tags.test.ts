@@ -61,7 +61,7 @@ describe("audio tags", { timeout: 60_000 }, () => {
     expect(await settingsOf(done.headers["history-item-id"])).not.toHaveProperty("left_out_tags");
   });
 
-  it("of which very many are left out make no endless header", async () => {
+  it("very many tags that are left out make no endless header", async () => {
     const text = Array.from(
       { length: 100 },
       (_, at) => `[sings${"a".repeat(at % 50)} x${"b".repeat(at / 50)}]`,
@@ -73,12 +73,12 @@ describe("audio tags", { timeout: 60_000 }, () => {
     expect(value.endsWith("]")).toBe(true);
   });
 
-  it("of any characters are named", async () => {
+  it("tags of any characters are named", async () => {
     const { headers } = await speak("One [a😀 b\u0007 é] two.", { model_id: "eleven_v3" });
     expect(headers["x-left-out-tags"]).toBe("[a%F0%9F%98%80 b%07 %C3%A9]");
   });
 
-  it("of a dialogue are its input's alone", async () => {
+  it("tags of a dialogue belong to their input alone", async () => {
     const lines = (first: string) => [
       { text: first, voice_id: VOICE },
       { text: "I never told you the truth.", voice_id: OTHER_VOICE },

@@ -116,7 +116,7 @@ describe("history", () => {
     expect((await json<Page>("/v1/history?search=only%20me&voice_id=nobody")).history).toEqual([]);
   });
 
-  it("of any format is given as MPEG, as long as what was said", async () => {
+  it("an item of any format is given as MPEG, as long as what was said", async () => {
     measures("POST /v1/history/download", "output_format", "a WAV file of the same length");
     for (const format of ["ulaw_8000", "pcm_24000", "wav_22050", "opus_48000_64"]) {
       const id = await say("One two three four five.", "", format);

@@ -92,7 +92,7 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
     for (const other of others) expect(other.equals(usual)).toBe(true);
   });
 
-  it("of speech: 1 gains half, 2 three quarters of what 3 gains", async () => {
+  it("speech gains half of what 3 gains with 1, and three quarters with 2", async () => {
     measures(
       "POST /v1/text-to-speech/{voice_id}",
       "optimize_streaming_latency",
@@ -107,11 +107,11 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
     for (const [level, gain] of [0, 0.5, 0.75, 1].entries()) expect(gains[level]).toBeCloseTo(gain, 1);
   });
 
-  it("of speech: none is 0", async () => {
+  it("speech without the parameter comes as with 0", async () => {
     expect(sizes(await speak(null))).toEqual(sizes(await speak(0)));
   });
 
-  it("of speech with times: the first line has sound alone, and the characters are those of 0", async () => {
+  it("the first line of speech with times has sound alone, and the characters are those of 0", async () => {
     const lines = linesOf(Buffer.concat(await speak(3, { path: "/with-timestamps" })));
     const usual = linesOf(Buffer.concat(await speak(0, { path: "/with-timestamps" })));
     expect(lines.length).toBeGreaterThan(2 * usual.length);
@@ -124,7 +124,7 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
     for (const [at, start] of starts(usual).entries()) expect(starts(lines)[at]).toBeCloseTo(start, 2);
   });
 
-  it("of speech: 4 sends as 3 does, and reads numbers as they are written", async () => {
+  it("speech with 4 comes as with 3, and numbers are read as they are written", async () => {
     const said = async (level: number) => {
       const lines = linesOf(
         Buffer.concat(await speak(level, { path: "/with-timestamps", text: "It is $12." })),
@@ -136,7 +136,7 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
     expect(sizes(await speak(4))).toEqual(sizes(await speak(3)));
   });
 
-  it("of speech to speech: 0 to 3 send a smaller first piece, and smaller pieces; 4 as 3", async () => {
+  it("speech to speech sends smaller pieces from 0 to 3, and with 4 as with 3", async () => {
     measures("POST /v1/speech-to-speech/{voice_id}", "optimize_streaming_latency", "the size of the pieces");
     const recording = samplesOf(Buffer.concat(await speak(0)));
     const answers: Buffer[][] = [];

@@ -328,7 +328,7 @@ describe("the endpoints", () => {
     expect(await answer.json()).toMatchObject({ jobs_active: 0, workers: 1 });
   });
 
-  it("of docs/endpoints.md are there, and so are their tests", async () => {
+  it("endpoints of docs/endpoints.md are there, and so are their tests", async () => {
     for (const { title, tests } of sections) {
       expect(tests.length, title).toBeGreaterThan(0);
       for (const file of tests)

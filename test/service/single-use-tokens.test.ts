@@ -50,7 +50,7 @@ it.each([
   expectRefused(await locked.post(withToken, body), "invalid_single_use_token");
 });
 
-it("of two requests at once a token opens one", async () => {
+it("a token opens one of two requests at once", async () => {
   const withToken = `${SPEECH}?single_use_token=${await tokenOf(locked)}`;
   const answers = await Promise.all([locked.post(withToken, TEXT), locked.post(withToken, TEXT)]);
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401]);

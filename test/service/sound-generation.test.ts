@@ -128,7 +128,7 @@ describe("a sound", () => {
     expect(answer.headers.get("character-cost")).toBe("11");
   });
 
-  it("of the same prompt is the same, of others another; null stands for what is left out", async () => {
+  it("a sound of the same prompt is the same, and one of another prompt differs; null stands for what is left out", async () => {
     const make = async (body: object) =>
       (await bytesOf(await post(body, { query: "?output_format=pcm_16000" }))).toString("base64");
     const first = await make({ text: "a creaking door", duration_seconds: 1 });

@@ -151,7 +151,7 @@ describe("a credential that does not hold is refused before the upgrade, with on
     ]);
   });
 
-  it("of 100 KB: the server library refuses the request by its size, before there is anybody to name", async () => {
+  it("a credential of 100 KB is refused by the server library for its size, before there is anybody to name", async () => {
     const headers = bearer("a".repeat(100_000));
     expect(await upgradeStatus(`${gateway.wsUrl}/live/s`, headers)).toBe(431);
     expect(audit.lines).toEqual([]);

@@ -185,7 +185,7 @@ describe("a credential", () => {
     expect(await knock("/live/s?format=none", bearer(same))).toEqual({ status: 401, code: "token_expired" });
   });
 
-  it("of one key does not use up another key's token of the same id", async () => {
+  it("a token of one key does not use up another key's token of the same id", async () => {
     const claims = { jti: "same-id", sub: "dora" };
     const one = tokenFor({ ...SPEAKER, once: true }, { claims });
     const other = web.sign({ aud: "voicewire", exp: now + 60, vw: { ...SPEAKER, once: true }, ...claims });
@@ -202,7 +202,7 @@ describe("a credential", () => {
     socket.terminate();
   });
 
-  it("that fails in a browser is told why over the socket, since a page sees no status", async () => {
+  it("that fails in a browser gets the reason over the socket, since a page sees no status", async () => {
     const headers = { origin: "http://127.0.0.1:3000" };
     const path = "/live/s?format=none";
     await using client = await TestClient.connect(gateway, path, { headers });

@@ -65,7 +65,7 @@ describe("HEAD", () => {
     },
   );
 
-  it("of a path that is not there is 404 without a body", async () => {
+  it("HEAD of a path that is not there is 404 without a body", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
       const { status, text } = await ask(agent, `${gateway.url}/nowhere`, "HEAD", keys.key);

@@ -185,7 +185,7 @@ describe("an address", () => {
     expect((await knock(direct, from("198.51.100.2"))).status).toBe(429);
   });
 
-  it("of loopback has no limits by default", async () => {
+  it("loopback has no limits by default", async () => {
     await using gateway = await gatewayAt(upstream.url, { connectionsPerAddress: 1, opensPerSecond: 1 });
     const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await knock(gateway)).status));
     expect(new Set(statuses)).toEqual(new Set([101]));
@@ -316,7 +316,7 @@ describe("a key", () => {
 });
 
 describe("a token", () => {
-  it("speaks as many characters as it has, by speak, text, dialogue and HTTP, and is told when there are no more", async () => {
+  it("speaks as many characters as it has, by speak, text, dialogue and HTTP, and gets an error when there are no more", async () => {
     await using gateway = await keyed({});
     const token = tokenFor({ ...SPEAKER, characters: 30 });
     await using client = await joinWith(gateway, token);

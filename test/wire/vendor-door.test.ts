@@ -294,7 +294,7 @@ describe("a vendor socket of a gateway with keys", () => {
     await until("no socket is left", () => full.sockets.open === 0);
   });
 
-  it("tells a page why, since it sees no status", async () => {
+  it("sends a page the reason, since it sees no status", async () => {
     const headers = { origin: "http://127.0.0.1:3000", "xi-api-key": "wrong" };
     expect(await endOf(SINGLE, [], headers)).toEqual({ code: 1008, error: "invalid_api_key" });
   });

@@ -158,7 +158,7 @@ describe("a lease", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("of a token that was minted ends with the key that signed it, too", () => {
+  it("the lease of a token that was minted ends with the key that signed it, too", () => {
     const server = { id: "server", hash: `sha256:${"0".repeat(64)}` };
     const both = { keys: [server, { ...ENTRY, mints: true }] };
     const { news, begin, callerOf, changeKeys } = createDesk({}, both);

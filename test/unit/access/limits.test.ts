@@ -273,7 +273,7 @@ describe("a subject", () => {
     });
   });
 
-  it("is told that a text is too long which no minute has room for", () => {
+  it("a text that no minute has room for is refused as too long", () => {
     const { limits } = rigOf({ settings: { charactersPerMinute: 50 } });
     expect(outcomeOf(() => limits.spend(tokenCaller(), MANY)).code).toBe("text_too_long");
   });
@@ -294,7 +294,7 @@ describe("a budget of characters", () => {
     expect(outcomeOf(() => limits.spend(other, MANY)).code).toBe("");
   });
 
-  it("of a key is spent by its tokens, too", () => {
+  it("the budget of a key is spent by its tokens, too", () => {
     const { limits } = rigOf();
     const key = keyOf("app", { grants: { characters: 150 } });
     limits.spend(tokenCaller({}, { key }), MANY);
@@ -385,7 +385,7 @@ describe("memory", () => {
     expect(meters.size).toBe(3);
   });
 
-  it("of a budget is kept until nobody can speak by its token any more", () => {
+  it("a budget is remembered until nobody can speak by its token any more", () => {
     const { limits, clock } = rigOf();
     const caller = tokenCaller({ characters: 100 });
     limits.spend(caller, MANY);
@@ -433,7 +433,7 @@ describe("traffic of a connection", () => {
     expect(traffic.isFlooding(20_000)).toBe(false);
   });
 
-  it("of loopback without a key has no bound, that of a key has", () => {
+  it("traffic of loopback has no bound without a key, and has one with a key", () => {
     const { limits } = rigOf();
     expect(limits.traffic(ANYBODY, "127.0.0.1")).toBeNull();
     expect(limits.traffic(ANYBODY, ADDRESS)).not.toBeNull();

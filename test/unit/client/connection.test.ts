@@ -255,7 +255,7 @@ describe("Connection", () => {
     expect(connection.audio?.frame_ms).toBe(40);
   });
 
-  it("onEvent() hands on every event in order, until it is told to stop", async () => {
+  it("onEvent() hands on every event in order, until it is stopped", async () => {
     const connection = await join();
     const got: string[] = [];
     const stop = connection.onEvent(({ type }) => got.push(type));

@@ -93,7 +93,7 @@ describe("the option token", () => {
     });
   });
 
-  it("a function that fails is told, and what it threw does not hide it", async () => {
+  it("the failure of a function is reported, and what it threw does not hide it", async () => {
     const failing = () => Promise.reject(new Error("the app's server is away"));
     await expect(join(failing)).rejects.toMatchObject({
       code: "token_failed",

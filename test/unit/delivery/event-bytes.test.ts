@@ -24,7 +24,7 @@ describe("the bytes of events", () => {
     expect(slabBytes).toBeLessThan(textBytes * 1.25);
   });
 
-  it("of a long event are its own: it keeps nothing else alive, and nothing else keeps it", () => {
+  it("the bytes of a long event are its own: it keeps nothing else alive, and nothing else keeps it", () => {
     const store = new EventBytes();
     const short = store.write("short");
     const long = store.write("long ".repeat(1000));

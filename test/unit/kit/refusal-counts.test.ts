@@ -30,7 +30,7 @@ describe("errors on their way out", () => {
     ]);
   });
 
-  it("count for each client that is told of the same one", () => {
+  it("refusals count for each client that gets the same one", () => {
     const counts = new RefusalCounts();
     const draining = new GatewayError("draining", "x");
     counts.sentToOneMore(draining);

@@ -213,7 +213,7 @@ describe("a policy changed by configure", () => {
     expect(new Set(slow.seqs).size).toBe(slow.seqs.length);
   });
 
-  it("of a listener under pressure says by its place what was left out", () => {
+  it("a change under pressure reports by its place what was left out", () => {
     const { rig, speaker, healthy, slow } = stage("captions");
     say(rig, speaker);
     run(rig, 400);

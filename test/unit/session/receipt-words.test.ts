@@ -45,7 +45,7 @@ describe("a receipt's words", () => {
     }
   });
 
-  it("of a dialogue end where its inputs do", () => {
+  it("the words of a dialogue end where its inputs do", () => {
     const rig = stage();
     const inputs = [
       { text: "hello", voice_id: VOICE },

@@ -71,7 +71,7 @@ describe("receipts of several listeners", () => {
     expect(receipt?.heard).toMatchObject({ ms: 800, source: "estimate" });
   });
 
-  it("of captions decide where nobody else is, or the player is not behind them", () => {
+  it("receipts of captions decide where nobody else is, or the player is not behind them", () => {
     for (const [query, ms] of [
       ["role=speaker&events=none", 980],
       ["format=ulaw_8000", 400],

@@ -61,7 +61,7 @@ describe("receiptOf()", () => {
     expect(receiptOf(cut, at(3150)).end).toBe(text.length + 10);
   });
 
-  it("of an utterance that never started is all unheard", () => {
+  it("the receipt of an utterance that never started is all unheard", () => {
     expect(receiptOf({ ...base, characters: [], startTicks: null }, at(0))).toMatchObject({
       text: "",
       ms: 0,

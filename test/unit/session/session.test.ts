@@ -302,7 +302,7 @@ describe("Session.queue.interrupt()", () => {
     expect(heard?.ms).toBeCloseTo(800, 0);
   });
 
-  it("of nothing, and of an unknown id, is refused by name", () => {
+  it("an interruption of nothing, and of an unknown id, is refused by name", () => {
     const { send } = (({ join }) => join("format=none"))(createRig());
     expect(() => send({ type: "interrupt" })).toThrow(
       expect.objectContaining({ code: "nothing_to_interrupt" }),

@@ -97,7 +97,7 @@ describe("a call and the others", () => {
     expect([plain.listener.frames.length, late.listener.frames.length]).toEqual([3, 1]);
   });
 
-  it("of two calls the first is heard, and the second when it is alone", () => {
+  it("the first of two calls is heard, and the second when it is alone", () => {
     const rig = createCallRig();
     const speaker = rig.join("role=speaker&caller=ulaw_8000");
     const [first, second] = [rig.dial(), rig.dial()];

@@ -80,7 +80,7 @@ describe("an interruption", () => {
     expect(stage.phone.line.sent).toHaveLength(length);
   });
 
-  it("of what has not been sent clears nothing", () => {
+  it("an interruption of speech that was not sent clears nothing", () => {
     const stage = createStage();
     stage.speak("a");
     stage.speaker.send({ type: "interrupt" });
@@ -143,7 +143,7 @@ describe("marks", () => {
     });
   });
 
-  it("of before a cut count for nothing, though they come back behind it", () => {
+  it("marks from before a cut count for nothing, though they come back behind it", () => {
     const stage = createStage();
     stage.speak("a");
     stage.answer();

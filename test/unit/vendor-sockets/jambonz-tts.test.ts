@@ -175,7 +175,7 @@ describe("an interruption", () => {
 });
 
 describe("errors", () => {
-  it("of the upstream are reported, and the next sentence is spoken", async () => {
+  it("errors of the upstream are reported, and the next sentence is spoken", async () => {
     const rig = await rigOf();
     rig.stream("One.");
     rig.stream("Lost.");
@@ -189,7 +189,7 @@ describe("errors", () => {
     expect(rig.audioBytes()).toBe("Two.".length * 10 * 32);
   });
 
-  it("of the voice come in the place of connect", async () => {
+  it("errors of the voice come in the place of connect", async () => {
     const rig = await rigOf(Promise.reject(new GatewayError("unknown_voice", "No such voice")));
     expect(rig.heard).toEqual(['{"type":"error","error":"unknown_voice: No such voice"}']);
     expect(rig.state.end).toBe(1008);

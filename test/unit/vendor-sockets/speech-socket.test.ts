@@ -199,7 +199,7 @@ describe("a client that does not read", () => {
 });
 
 describe("requests", () => {
-  it("of a context two at once, and no second before the first sounds", () => {
+  it("two requests of a context are open at once, and none before the first sounds", () => {
     const rig = socketRig({ query: "auto_mode=true&sync_alignment=true" });
     for (const text of ["One. ", "Two. ", "Three. "]) rig.send({ text, context_id: "a" });
     expect(rig.asked.map((one) => one.text)).toEqual(["One. "]);

@@ -52,7 +52,7 @@ describe("a request", () => {
     expect(codeOf(() => parse({ type: "text", text }))).toBe("text_too_long");
   });
 
-  it("of SSML is at most 20,000 characters long with its markup, and a longer one is not read", () => {
+  it("SSML has at most 20,000 characters with its markup, and longer SSML is not read", () => {
     const commented = (chars: number) => `Hi<!--${"-".repeat(chars - 9)}-->`;
     expect(parse({ type: "ssml", text: commented(20_000) }).text).toBe("Hi");
     expect(codeOf(() => parse({ type: "ssml", text: commented(20_001) }))).toBe("text_too_long");
@@ -140,7 +140,7 @@ describe("messages", () => {
       expect(codeOf(() => read(message))).toBe("carrier_protocol");
   });
 
-  it("of ours are connect and error", () => {
+  it("the gateway's messages are connect and error", () => {
     expect(JSON.parse(jambonzConnect(8000))).toEqual({
       type: "connect",
       data: { sample_rate: 8000, base64_encoding: false },

@@ -25,7 +25,7 @@ describe("laughter", () => {
     expect(voiced[1]).toBeGreaterThan((voiced[2] ?? 0) * 1.05);
   });
 
-  it("of a man is lower than a woman's", () => {
+  it("a man's laughter is lower than a woman's", () => {
     const [man = 0, woman = 0] = ["a man laughing", "a woman laughing"].map((text) =>
       pitchHz(make(text), 0.1, { low: 100, high: 500 }),
     );

@@ -84,7 +84,7 @@ describe("a prompt", () => {
     expect(names(text)).toEqual([[name]]);
   });
 
-  it("of several sounds has them together, or one after another where it says so", () => {
+  it("a prompt for several sounds has them together, or one after another where it says so", () => {
     expect(names("rain and thunder with distant wind")).toEqual([["rain", "thunder", "wind"]]);
     expect(names("thunder then rain")).toEqual([["thunder"], ["rain"]]);
     expect(names("a knock, followed by a creaking door, and then footsteps")).toEqual([
@@ -200,7 +200,7 @@ describe("a prompt", () => {
     expect(prompt.steps.flat().flatMap(({ changes }) => changes)).toEqual([]);
   });
 
-  it("of many sounds is held to eight", () => {
+  it("a prompt for many sounds is held to eight", () => {
     const text = "rain, thunder, wind, fire, sea, bell, dog, cat, siren, drum then clock then bird";
     expect(names(text).flat()).toHaveLength(8);
   });

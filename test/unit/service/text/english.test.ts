@@ -91,7 +91,7 @@ describe("a long text of abbreviations", () => {
     expect(words(3000)).toEqual(Array.from({ length: 3000 }, () => words(1)).flat());
   });
 
-  it("has an address and a name told apart by what stands near", () => {
+  it("an address and a name are distinguished by what stands near", () => {
     const words = (text: string) =>
       normalizeEnglish(text, { isFull: true }).map((replacement) => replacement.text);
     expect(words(`5 ${"Main ".repeat(60)}St. Anna`)).toEqual(["five", "Saint"]);

@@ -104,7 +104,7 @@ describe("readPls", () => {
     expect(() => readPls(`${HEAD}\n<lexeme>\n</wrong>`)).toThrow(/line 7/);
   });
 
-  it("of what writePls wrote is what was written", () => {
+  it("readPls reads what writePls wrote", () => {
     const text = fc
       .string({ minLength: 1, maxLength: 20, unit: fc.constantFrom(..."aé<>&\"' 漢😀") })
       .filter((one) => one === one.trim());

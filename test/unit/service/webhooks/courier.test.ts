@@ -174,7 +174,7 @@ describe("a failure", () => {
     },
   );
 
-  it("of a receiver that says nothing comes after ten seconds, as 408", async () => {
+  it("the failure of a receiver that says nothing comes after ten seconds, as 408", async () => {
     const { id } = rig.subscribe(receiver.url);
     receiver.staySilent();
     rig.emit(1);
@@ -186,7 +186,7 @@ describe("a failure", () => {
     expect(record(id).lastFailureCode).toBe(408);
   });
 
-  it("of a receiver that can't be reached has no code", async () => {
+  it("the failure of a receiver that can't be reached has no code", async () => {
     const { id } = rig.subscribe(receiver.url);
     await receiver.close();
     rig.emit(1);

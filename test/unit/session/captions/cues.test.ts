@@ -105,7 +105,7 @@ describe("cues", () => {
     expect(last.map((event) => event.type)).toEqual(["cue", "utterance.done"]);
   });
 
-  it("of what is spoken are not held back while the client thinks of more", () => {
+  it("cues of what is spoken are not held back while the client thinks of more", () => {
     const { send, listener, answering } = start();
     send({ type: "text", text: "Hello there.", voice_id: VOICE });
     send({ type: "flush" });
@@ -125,7 +125,7 @@ describe("cues", () => {
     });
   });
 
-  it("of utterances that follow one another do not overlap", () => {
+  it("cues of utterances that follow one another do not overlap", () => {
     const { send, listener, answering } = start();
     for (const text of ["Yes.", "No.", "Maybe so."]) send({ type: "speak", text, voice_id: VOICE });
     answering.run(5000);
@@ -230,7 +230,7 @@ describe("cues", () => {
     expect(wordsOfCues(listener)[1]).toMatchObject({ text: "unbelievable", start: 3, end: 17 });
   });
 
-  it("of an utterance that comes later do not overlap the one that is still shown", () => {
+  it("cues of an utterance that comes later do not overlap the one that is still shown", () => {
     const { send, listener, answering } = start();
     send({ type: "speak", text: "Yes.", voice_id: VOICE });
     answering.run(500);

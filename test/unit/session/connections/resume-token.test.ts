@@ -320,7 +320,7 @@ describe("a listener that comes back after an interruption", () => {
     ).toEqual(fresh);
   });
 
-  it("of the session whose only listener it was", () => {
+  it("the only listener of a session comes back", () => {
     const { rig, speaker, first } = stage([`${ULAW}&lead_ms=500`]);
     run(rig, 300);
     first.cutOff(12);
@@ -491,7 +491,7 @@ describe("a position that can't be honoured", () => {
     refused(rig.join(`${ULAW}&resume=${first.hello.resume_token}`));
   });
 
-  it("of more connections that are gone than may be there at once, the token of the one that went first is refused", () => {
+  it("the token of the connection that went first is refused, once more are gone than may be there at once", () => {
     const { rig, first } = stage([ULAW, ULAW]);
     run(rig, 300);
     first.cutOff();

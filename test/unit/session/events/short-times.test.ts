@@ -21,7 +21,7 @@ it.each([
   expect(rig.listener.eventsOf("words").map((event) => event.timing)).toEqual([label]);
 });
 
-it("of Opus, whose pages hold audio back: exact, behind the pre-skip", () => {
+it("times of Opus, whose pages hold audio back, are exact behind the pre-skip", () => {
   const rig = stage("format=opus_48000&events=words");
   rig.send({ type: "speak", text: "Hello there.", voice_id: VOICE, utterance_id: "u" });
   const [request] = rig.requests;

@@ -223,7 +223,7 @@ describe("after an interruption", () => {
     }
   });
 
-  it("of what was not made is emitted where the audio ended in the middle of another listener's frame", () => {
+  it("the interruption of an utterance that was not made is emitted where the audio ended in the middle of another listener's frame", () => {
     const rig = stage("format=ulaw_8000&lead_ms=0");
     const longer = rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
     rig.speak("abc", "first");
@@ -328,7 +328,7 @@ describe("the receipt", () => {
     expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "😀😀 ", end: 3 });
   });
 
-  it("of an utterance that waits in the queue: nothing heard, nothing cut, the one that speaks goes on", () => {
+  it("the receipt of an utterance that waits has nothing heard, and the one that speaks goes on", () => {
     const rig = stage();
     rig.speak(TEXT, "now");
     rig.speak("golf", "queued");
@@ -351,7 +351,7 @@ describe("the receipt", () => {
     expect(rig.outcomes()).toEqual(["queued/interrupted", "now/done"]);
   });
 
-  it("of an utterance that was made behind the one that speaks: that one is heard out, and nothing of it", () => {
+  it("an utterance that was made behind the one that speaks is not heard, and that one is heard out", () => {
     const rig = stage("format=ulaw_8000&lead_ms=3000");
     rig.speak(TEXT, "now");
     rig.speak("golf hotel", "made");
@@ -368,7 +368,7 @@ describe("the receipt", () => {
     expect(rig.outcomes()).toEqual(["now/done", "made/interrupted"]);
   });
 
-  it("of nothing, of what was never there and of what is over: refused by name", () => {
+  it("an interruption of nothing, of an unknown utterance and of one that is over is refused by name", () => {
     const rig = stage();
     expect(() => rig.send({ type: "interrupt" })).toThrow(code("nothing_to_interrupt"));
     expect(() => rig.send({ type: "interrupt", utterance_id: "x" })).toThrow(
@@ -449,7 +449,7 @@ describe("keep_ms", () => {
     expect(rig.session.isIdle).toBe(false);
   });
 
-  it("of a queued utterance that begins meanwhile cuts only that", () => {
+  it("keep_ms for a queued utterance that begins meanwhile cuts only that", () => {
     const rig = stage();
     rig.speak("golf", "u");
     rig.speak(TEXT, "v");

@@ -86,7 +86,7 @@ describe("an interruption of speech in RTP packets", () => {
     expect(headersOf(back)[0]?.timestamp).toBe(((sent?.timestamp ?? 0) + 160) >>> 0);
   });
 
-  it("of what waits only keeps the packets that are still to be sent", () => {
+  it("an interruption of queued utterances alone keeps the packets that are still to be sent", () => {
     const { speaker, client, say, run } = stage([]);
     say("a");
     say("b");

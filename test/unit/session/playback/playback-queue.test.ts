@@ -125,7 +125,7 @@ describe("priority", () => {
     expect(heard(rig)).toBe("alphadeltacharliebravo");
   });
 
-  it.each([-101, 101, 0.5, "high"])("of %s is refused", (priority) => {
+  it.each([-101, 101, 0.5, "high"])("priority %s is refused", (priority) => {
     const rig = stage();
     expect(() => rig.speak("alpha", "a", { priority })).toThrow(code("invalid_field", "priority"));
     expect(rig.requests).toHaveLength(0);
@@ -259,7 +259,7 @@ describe("cancel", () => {
     expect(rig.session.isIdle).toBe(true);
   });
 
-  it("of the only one, asked for and not answered, leaves the session idle", () => {
+  it("cancelling the only utterance, asked for and not answered, leaves the session idle", () => {
     const rig = stage();
     rig.speak("alpha", "a");
     rig.send({ type: "cancel", utterance_id: "a" });
@@ -283,7 +283,7 @@ describe("cancel", () => {
     expect(rig.listener.eventsOf("mark")).toEqual([]);
   });
 
-  it("of what speaks is refused and says what to do; so are one that is unknown, one that is over, and nothing", () => {
+  it("cancelling what speaks is refused and says what to do; so is an unknown id, one that is over, and an empty queue", () => {
     const rig = stage();
     expect(() => rig.send({ type: "cancel" })).toThrow(code("nothing_to_cancel"));
     rig.speak("alpha", "a");

@@ -330,7 +330,7 @@ describe("an interrupt of what was recovered", () => {
     },
   );
 
-  it("of the one before it: all of it is said again, in one request", () => {
+  it("an interruption of the utterance before has all of the recovered one said again, in one request", () => {
     for (const isTaken of [false, true]) {
       const rig = stage("format=ulaw_8000&lead_ms=2000");
       rig.speak("zz.", "first");

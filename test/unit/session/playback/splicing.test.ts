@@ -151,7 +151,7 @@ describe("remainderOf()", () => {
     expect(remainderOf(utteranceOf("xxxx abc, def. "), segment, from)).toEqual(rest);
   });
 
-  it("of a dialogue begins with the next input where this one has only punctuation left", () => {
+  it("the remainder of a dialogue begins with the next input where this one has only punctuation left", () => {
     const inputs = [
       { text: "abc!", voice_id: "a" },
       { text: "def", voice_id: "b" },

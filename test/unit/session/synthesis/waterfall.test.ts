@@ -38,7 +38,7 @@ function start(tuning: Parameters<typeof createRig>[0] = {}) {
 }
 
 describe("the waterfall", () => {
-  it("of a whole text has each stage where it was spent", () => {
+  it("the waterfall of a whole text has each stage where it was spent", () => {
     const { rig, send, done } = start();
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     const request = requestAt(rig, 0);
@@ -118,7 +118,7 @@ describe("the waterfall", () => {
     expect(latency).toMatchObject({ connected_ms: 150, headers_ms: 5, total_ms: 155 });
   });
 
-  it("of a token stream is reported for each segment, from its own first character", () => {
+  it("the waterfall of a token stream is reported for each segment, from its own first character", () => {
     const { rig, send, done } = start();
     const answering = new Answering(rig, { msPerChar: 60, delayMs: 70 });
     const tokens = [
@@ -148,7 +148,7 @@ describe("the waterfall", () => {
     expect((last?.queued_ms ?? 0) + (last?.first_frame_ms ?? 0)).toBeGreaterThan(200);
   });
 
-  it("of an interrupted utterance has only what was heard begun", () => {
+  it("the waterfall of an interrupted utterance has only what was heard begun", () => {
     const { rig, send, done } = start();
     const answering = new Answering(rig, { msPerChar: 50 });
     send({ type: "text", text: "One is here. ", voice_id: VOICE });
@@ -160,7 +160,7 @@ describe("the waterfall", () => {
     expect(done().segments.map((segment) => segment.end)).toEqual([textOf(requestAt(rig, 0)).length]);
   });
 
-  it("of an utterance that is said again is that of what was heard", () => {
+  it("the waterfall of an utterance that is said again is that of what was heard", () => {
     const { rig, listener, send } = start();
     const answering = new Answering(rig, { msPerChar: 20 });
     send({ type: "speak", text: "First one here, and a bit more.", voice_id: VOICE, utterance_id: "a" });
@@ -195,7 +195,7 @@ describe("the waterfall", () => {
     expect(text).toMatch(/voicewire_stage_seconds_bucket\{le="0.01",stage="total"\} 0/);
   });
 
-  it("of an utterance that was cut and went on is counted once a segment, however often it is cut", async () => {
+  it("the waterfall of an utterance that was cut and went on is counted once a segment, however often it is cut", async () => {
     const { rig, send, listener } = start();
     const answering = new Answering(rig, { msPerChar: 50, delayMs: 1000 });
     send({ type: "text", text: "One is here. ", voice_id: VOICE });
@@ -219,7 +219,7 @@ describe("the waterfall", () => {
     );
   });
 
-  it("of every segment is in the log, under its session and without its text", () => {
+  it("the waterfall of every segment is in the log, under its session and without its text", () => {
     const lines: { readonly fields: object; readonly message: string }[] = [];
     const debug = (fields: object, message: string) => lines.push({ fields, message });
     const rig = createRig({}, undefined, { ...silentLog, debug });
@@ -240,7 +240,7 @@ describe("the waterfall", () => {
     expect(JSON.stringify(lines)).not.toContain("follows");
   });
 
-  it("of times in fractions sums to the microsecond, and never has a stage below zero", () => {
+  it("a waterfall of times in fractions sums to the microsecond, and never has a stage below zero", () => {
     const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0.1, cutMs: 0.3 });
     Object.assign(times, {
       openedMs: 1 / 3,

@@ -313,13 +313,13 @@ describe("directions to the voice", () => {
     }
   });
 
-  it("of the model that the gateway asks for where nobody names one", () => {
+  it("directions are those of the model that the gateway asks for where nobody names one", () => {
     const { rig, send } = start(undefined, { model: "eleven_v3" });
     send({ type: "speak", text, voice_id: VOICE });
     expect(texts(rig)).toEqual([text]);
   });
 
-  it("of a dialogue are its own", () => {
+  it("directions of a dialogue are its own", () => {
     const { rig, send, answering, listener } = start();
     send({ type: "dialogue", inputs: [{ text, voice_id: VOICE }] });
     expect(texts(rig)).toEqual([text]);
