@@ -170,7 +170,7 @@ function kaiser(x: number): number {
 }
 
 /** Modified Bessel function of the first kind, order 0, by its series. */
-function bessel0(x: number): number {
+export function bessel0(x: number): number {
   let term = 1;
   let sum = 1;
   for (let k = 1; term > sum * 1e-15; k += 1) {

@@ -10,7 +10,7 @@ import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import { findVoice } from "../voice/engine/voices.ts";
 import { type ConversionHandlers, ConversionJob } from "./conversion-job.ts";
-import type { FromConverter, Manner, ToConverter } from "./messages.ts";
+import type { ConvertTask, FromConverter, ToConverter } from "./messages.ts";
 import { spokenPieces } from "./spoken-pieces.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
@@ -42,15 +42,7 @@ export class ConversionPool {
   /** Starts a conversion; the caller stops it or hears its end. For requests that may work. */
   convert(
     source: AsyncIterable<PcmPiece>,
-    options: {
-      readonly target: VoiceProfile;
-      readonly format: string;
-      readonly removesNoise: boolean;
-      readonly seed?: number | undefined;
-      readonly manner?: Manner | undefined;
-      readonly latencyLevel?: number | undefined;
-      readonly handlers: ConversionHandlers;
-    },
+    options: Omit<ConvertTask, "kind"> & { readonly handlers: ConversionHandlers },
   ): ConversionJob {
     const { handlers, ...task } = options;
     return new ConversionJob(this.#pool, { kind: "convert", ...task }, { source, handlers });

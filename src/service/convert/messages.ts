@@ -15,20 +15,20 @@ export interface Manner {
 }
 
 /** A thread does one at a time. */
-export type ConverterTask =
-  | {
-      readonly kind: "convert";
-      readonly target: VoiceProfile;
-      /** One of OUTPUT_FORMATS, without `wav_`. */
-      readonly format: string;
-      readonly removesNoise: boolean;
-      /** Chooses the level (voice/engine/variation.ts), and the serial number of an Ogg stream. */
-      readonly seed?: number | undefined;
-      readonly manner?: Manner | undefined;
-      /** 0-4, see voice/latency.ts. */
-      readonly latencyLevel?: number | undefined;
-    }
-  | { readonly kind: "measure"; readonly removesNoise: boolean };
+export interface ConvertTask {
+  readonly kind: "convert";
+  readonly target: VoiceProfile;
+  /** One of OUTPUT_FORMATS, without `wav_`. */
+  readonly format: string;
+  readonly removesNoise: boolean;
+  /** Chooses the level (voice/engine/variation.ts), and the serial number of an Ogg stream. */
+  readonly seed?: number | undefined;
+  readonly manner?: Manner | undefined;
+  /** 0-4, see voice/latency.ts. */
+  readonly latencyLevel?: number | undefined;
+}
+
+export type ConverterTask = ConvertTask | { readonly kind: "measure"; readonly removesNoise: boolean };
 
 export type ToConverter =
   | { readonly type: "open"; readonly task: ConverterTask }

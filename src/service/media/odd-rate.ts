@@ -2,6 +2,7 @@
  * Sample-rate conversion between any two rates, for uploads: the resampler of the gateway knows the rates of its formats
  * only. A windowed sinc whose values are read off a table between two entries; aliases and errors are below -70 dB.
  */
+import { bessel0 } from "../../audio/resample/resample.ts";
 
 /** Zero crossings on either side, of the lower of the two rates. */
 const HALF_PERIODS = 24;
@@ -92,15 +93,4 @@ function kernelTable(): Float64Array {
     table[entry] = inside <= 0 ? 0 : (sinc * bessel0(BETA * Math.sqrt(inside))) / bessel0(BETA);
   }
   return table;
-}
-
-/** Modified Bessel function of the first kind, order 0, by its series. */
-function bessel0(x: number): number {
-  let term = 1;
-  let sum = 1;
-  for (let k = 1; term > sum * 1e-15; k += 1) {
-    term *= (x / (2 * k)) ** 2;
-    sum += term;
-  }
-  return sum;
 }
