@@ -48,7 +48,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 /** As long as a node that is known may be silent. */
 const UNHEARD_MS = 3000;
 
-/** What those ask of it that bring clients. */
+/** What the parts that bring clients ask of it. */
 export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve">;
 
 export class Cluster {
@@ -146,7 +146,7 @@ export class Cluster {
     return this.#takeover;
   }
 
-  /** Told of all that another node would need to go on with a session. */
+  /** Gets all that another node would need to go on with a session. */
   get keeper(): Takeover["keeper"] {
     return this.#takeover.keeper;
   }

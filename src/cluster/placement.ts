@@ -64,8 +64,9 @@ export class Placement {
   }
 
   /**
-   * 0 is idle, 1 is full; beyond that, too, one may be loaded less than another. Sessions are known at once, but cost only when they speak; frames are what costs, and sessions with many
-   * listeners have more of them. How late the event loop is says nothing until it is too late.
+   * 0 is idle, 1 is full; beyond that, too, one may be loaded less than another. Sessions are known at once, but cost only when
+   * they speak. Frames are what costs, and sessions with many listeners have more of them. How late the event loop is says
+   * nothing until it is too late.
    */
   get load(): number {
     const sessions = (this.#options.sessions() + this.opening) / SESSIONS_OF_A_FULL_NODE;

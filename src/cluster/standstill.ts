@@ -1,6 +1,6 @@
 /**
  * A process that stood still, as behind SIGSTOP or in a virtual machine that was moved: others may have taken its sessions over and
- * speak for them. It says nothing until the store has told whose each session is.
+ * speak for them. It says nothing until the store has said whose each session is.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";

@@ -1,4 +1,4 @@
-/** Who of several nodes may have how much of what all may have at once. Pure: from the same words all nodes come to the same shares. */
+/** How much of what all nodes may have at once each of them gets. Pure: from the same wishes all come to the same shares. */
 
 /**
  * Who wants less than an equal share gets what they want, the others share the rest equally; what nobody wants is shared equally, too,

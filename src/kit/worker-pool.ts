@@ -248,7 +248,7 @@ interface ThreadOptions {
   readonly threadData: unknown;
   readonly failure: string;
   readonly stallMs: number;
-  /** Told once, and not after `end`. */
+  /** Called once, and not after `end`. */
   readonly onLost: (error: GatewayError) => void;
 }
 

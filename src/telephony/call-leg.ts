@@ -54,7 +54,7 @@ export interface LegOptions {
   readonly terms: CallTerms;
   readonly codec: CarrierListenerOptions["codec"];
   readonly line: CallLine;
-  /** For whom Opus counts that the call hears. */
+  /** The account for which the call's Opus counts. */
   readonly opusAccount?: OpusAccount;
   /** null: nothing, or it was said already. Called once at most, when the leg is in the session. */
   readonly greeting: () => Greeting | null;

@@ -48,7 +48,7 @@ export interface CallEnding {
   revoked(error: GatewayError): void;
 }
 
-/** What who brings the call may do. */
+/** What the one who brings the call may do. */
 export interface CallRights {
   /**
    * Throws where the call may not come into this session. `ending` is called where the right is lost later. Returns what is
@@ -59,7 +59,7 @@ export interface CallRights {
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
   /** On whose account it is said. */
   readonly account: Account;
-  /** For whom Opus counts that the call hears. */
+  /** The account for which the call's Opus counts. */
   readonly opusAccount?: OpusAccount;
 }
 

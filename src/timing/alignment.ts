@@ -17,7 +17,7 @@ export interface VoiceSegment {
   readonly dialogue_input_index: number;
 }
 
-/** One without any says no more than none. */
+/** An alignment without characters counts as none. */
 export function hasCharacters(alignment: Alignment | null): alignment is Alignment {
   return alignment !== null && alignment.characters.length > 0;
 }

@@ -61,7 +61,7 @@ function settle(span: Span, before: Emitted, next: Span | undefined): void {
   span.endSeconds = end;
 }
 
-/** How well the characters of a text are known that was timed as one: of several words, where each ends is a guess. */
+/** How well the characters of a text are known that was timed as one: where it has several words, their ends are guesses. */
 function dividedTiming(text: string): Timing {
   return /\S\s+\S/.test(text) ? "estimated" : "scaled";
 }

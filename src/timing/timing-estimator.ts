@@ -7,7 +7,7 @@ import type { AudioSpan, TextPart } from "./spans.ts";
 export interface SpeakingRate {
   /** Weight of the letters (estimate/speech-weight.ts) in a second of sound. */
   readonly weightASecond: number;
-  /** How far off it may be: of its logarithm. */
+  /** How far off its logarithm may be. */
   readonly spread: number;
 }
 

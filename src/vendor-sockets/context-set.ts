@@ -52,7 +52,7 @@ export class ContextSet<T> {
   #idleTimer: Timer | null = null;
   /** Watched while there is no context. */
   readonly #socket: Idler;
-  /** Who goes first. */
+  /** Which context goes first. */
   #turn = 0;
   /** Set when the socket takes no more; null: it closes as clients ask it to. */
   #ending: { readonly error: GatewayError | null } | null = null;

@@ -29,7 +29,7 @@ import { NatsTable } from "./nats-table.ts";
 import { SendWindow } from "./send-window.ts";
 
 export interface NatsBusOptions extends NatsAccess {
-  /** Tells clusters on the same servers apart: letters, digits, `_` and `-`; "voicewire" unless set. */
+  /** Distinguishes clusters on the same servers: letters, digits, `_` and `-`; "voicewire" unless set. */
   readonly cluster?: string;
   readonly log?: Logger;
   readonly clock?: Clock;

@@ -51,7 +51,7 @@ interface Watching {
   /** Grows with each start: what an older one brings is dropped. */
   start: number;
   /** Resolves `watch`. */
-  presentTold(): void;
+  presentGiven(): void;
   /** Ends what runs for it now. */
   stop(): void;
 }
@@ -126,11 +126,11 @@ export class NatsTable implements KeyTable {
       if (change.entry !== undefined) epochs.see(change.entry.epoch);
       callSafely(log, "watch", () => listener(change));
     });
-    let presentTold: () => void = () => undefined;
+    let presentGiven: () => void = () => undefined;
     const isTold = new Promise<void>((resolve) => {
-      presentTold = resolve;
+      presentGiven = resolve;
     });
-    const watching: Watching = { view, start: 0, presentTold, stop: () => undefined };
+    const watching: Watching = { view, start: 0, presentGiven, stop: () => undefined };
     this.#watches.add(watching);
     try {
       await this.#follow(watching);
@@ -263,13 +263,13 @@ export class NatsTable implements KeyTable {
     const subjectChars = `$KV.${this.#options.name}.`.length;
     let present: Entry[] | null = [];
     let quiet: NodeJS.Timeout | undefined;
-    const tellPresent = (): void => {
+    const givePresent = (): void => {
       clearTimeout(quiet);
       if (present === null) return;
       const entries = present;
       present = null;
       view.replaceAll(entries);
-      watching.presentTold();
+      watching.presentGiven();
     };
     const messages = await consumer.consume({
       callback: (message) => {
@@ -282,7 +282,7 @@ export class NatsTable implements KeyTable {
           return;
         }
         if (entry !== undefined) present.push(entry);
-        if (message.info.pending === 0) tellPresent();
+        if (message.info.pending === 0) givePresent();
         else quiet?.refresh();
       },
     });
@@ -294,8 +294,8 @@ export class NatsTable implements KeyTable {
     void this.#restartWhenBroken(watching, messages.status());
     const { num_pending: presentCount } = await consumer.info(true);
     // The last of them may have been released before it was sent.
-    if (presentCount === 0) tellPresent();
-    else if (present !== null) quiet = setTimeout(tellPresent, PRESENT_QUIET_MS);
+    if (presentCount === 0) givePresent();
+    else if (present !== null) quiet = setTimeout(givePresent, PRESENT_QUIET_MS);
   }
 
   /** The library goes on behind what it has seen last: in a bucket that was made again that may never come. */

@@ -276,7 +276,7 @@ class Peer<Facts, Connection> {
     const { socket } = arrived;
     if (socket.send(items) === "sent") return;
     const bytes = socket.bufferedBytes();
-    // Told again when it has doubled.
+    // Reported again when it has doubled.
     if (bytes < Math.max(this.#options.slowBytes, 2 * arrived.reportedBytes)) return;
     arrived.reportedBytes = bytes;
     this.#link.write((writer) => writer.buffered(number, bytes));

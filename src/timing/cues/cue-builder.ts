@@ -31,7 +31,7 @@ export interface Cue {
 
 export interface CueVoice {
   readonly voiceId: string;
-  /** For people; of a dialogue. */
+  /** The speaker's name in a dialogue, as people read it. */
   readonly speaker?: string;
 }
 

@@ -4,14 +4,14 @@
  * pauses where there is none.
  */
 
-/** How far from its rate a voice speaks from one pause to the next: of the logarithm, and seconds. */
+/** How far from its rate a voice speaks from one pause to the next: the spread of its logarithm, and seconds. */
 const RATE_SPREAD = 0.1;
 const PAUSE_SPREAD_SECONDS = 0.1;
 /** Costs, in the logarithm of how much less likely: of a pause without punctuation, and of punctuation without a pause. */
 const ALONE_PAUSE_COST = 4;
 const ALONE_STOP_COST = 4;
 const ALONE_CLAUSE_COST = 1.5;
-/** However far from it. */
+/** However far from its rate a voice speaks, this is the highest cost. */
 const MAX_APART_COST = 12;
 /** So many of each may be alone in a row, where others behind them are not. */
 const MAX_ALONE = 4;
@@ -34,7 +34,7 @@ interface Speech {
 }
 
 export interface Matched {
-  /** The less the likelier. */
+  /** The lower, the likelier. */
   readonly cost: number;
   /** Numbers of punctuation and pauses that belong together, rising. */
   readonly pairs: readonly Pair[];

@@ -44,7 +44,7 @@ const MIN_CUT_SECONDS = 0.1;
 const MANY_ENDS = 3;
 /** Ends that are waited for where the audio's own rate is possible, each 0.5 to 1 s of audio. */
 const ENOUGH_ENDS = 3;
-/** And where it is not, as nobody waits for captions for ever. */
+/** Ends that are waited for where it is not possible: nobody waits for captions for ever. */
 const MOST_ENDS = 6;
 /** Words that go on in the next chunk, and pages of Ogg that hold audio back, make times end so far behind their audio. */
 const MAX_LATE_SECONDS = 0.6;
@@ -162,7 +162,7 @@ export class ClockDrift {
     return this.#isCutAtOtherRate(audio.endSeconds) || (isOther && !isIts);
   }
 
-  /** By more than matters. */
+  /** Whether audio is cut at another rate, by more than matters. */
   #isCutAtOtherRate(audioSeconds: number): boolean {
     const { low, high } = this.#begins;
     const tolerance = TOLERANCE_SECONDS / audioSeconds;

@@ -1,5 +1,5 @@
 /**
- * Whose audio a chunk's times are of. Mostly its own; an upstream that sends its times behind their audio (Inworld's
+ * Which audio a chunk's times belong to: mostly its own. An upstream that sends its times behind their audio (Inworld's
  * asynchronous timestamps) sends all of them so many chunks late, and the first ones end with audio that came before.
  */
 import type { AudioSpan } from "../spans.ts";
