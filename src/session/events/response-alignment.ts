@@ -13,8 +13,11 @@ import type {
 } from "../../timing/aligner.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 
-/** So much audio without times begins a response that has none. */
+/** So much audio without times begins a response that has none, unless its times come within a while behind it. */
 const UNTIMED_TICKS = 0.3 * TICKS_PER_SECOND;
+const LATE_TIMES_MS = 50;
+/** Audio that is kept until then. */
+const MAX_FIRST_BYTES = 256 * 1024;
 /** Longest wait for the next words. A thread that has to start takes most of it, where others use the processor. */
 const MAX_WAIT_MS = 3000;
 /** The same where listeners need what follows: a thread that is awake has looked at all of it by then. */
@@ -37,6 +40,9 @@ export class ResponseAlignment {
   readonly #options: ResponseAlignmentOptions;
   /** Copies of the first audio, until it is known that it is needed. */
   #first: Uint8Array[] = [];
+  #firstBytes = 0;
+  /** It will be asked. */
+  #opening: Timer | null = null;
   /** null: not asked, or not any more. */
   #job: AlignmentJob | null = null;
   /** When it last said anything. */
@@ -53,7 +59,8 @@ export class ResponseAlignment {
 
   /** Words are looked for, and it is not too long that any came. */
   get isBusy(): boolean {
-    return this.#job !== null && this.#options.clock.nowMs() - this.#heardMs < MAX_WAIT_MS;
+    const isAsked = this.#job !== null || this.#opening !== null;
+    return isAsked && this.#options.clock.nowMs() - this.#heardMs < MAX_WAIT_MS;
   }
 
   /** All words were found. */
@@ -73,18 +80,18 @@ export class ResponseAlignment {
       this.#job.push(audio);
       return;
     }
-    if (this.#options.isExpected || ticks >= UNTIMED_TICKS) this.#open();
-    if (this.#isOver) return;
-    if (this.#job === null) this.#first.push(audio.slice());
-    else this.#push(audio);
+    this.#first.push(audio.slice());
+    this.#firstBytes += audio.length;
+    const { isExpected } = this.#options;
+    if (this.#firstBytes > MAX_FIRST_BYTES) this.#open();
+    else if (isExpected || ticks >= UNTIMED_TICKS) this.#openIn(isExpected ? 0 : LATE_TIMES_MS);
   }
 
   /** Nothing of the response follows. */
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    if (this.#first.length > 0 && !this.#isOver) this.#open();
-    this.#push(new Uint8Array(0));
+    if (this.#first.length > 0) this.#open();
     this.#job?.finish();
     if (this.#job === null) return;
     const { clock, onProgress } = this.#options;
@@ -104,12 +111,25 @@ export class ResponseAlignment {
   close(): void {
     this.#isOver = true;
     this.#first = [];
+    this.#opening?.cancel();
+    this.#opening = null;
     this.#timer?.cancel();
     this.#job?.close();
     this.#job = null;
   }
 
+  /** Not in the call that brings the audio: to ask takes time, and its first frames would leave behind that. */
+  #openIn(ms: number): void {
+    if (this.#opening !== null) return;
+    const { clock } = this.#options;
+    this.#heardMs = clock.nowMs();
+    this.#opening = clock.at(this.#heardMs + ms, () => this.#open());
+  }
+
   #open(): void {
+    if (this.#isOver) return;
+    this.#opening?.cancel();
+    this.#opening = null;
     const { aligner, clock, request, onFound, onProgress } = this.#options;
     this.#heardMs = clock.nowMs();
     this.#job = aligner.open(request, {
@@ -127,11 +147,7 @@ export class ResponseAlignment {
       },
     });
     if (this.#job === null) this.close();
-  }
-
-  #push(audio: Uint8Array): void {
     for (const piece of this.#first) this.#job?.push(piece);
     this.#first = [];
-    this.#job?.push(audio);
   }
 }

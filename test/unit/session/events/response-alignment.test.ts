@@ -51,9 +51,9 @@ function wordsOf(text: string): FoundWord[] {
   });
 }
 
-function rig(tuning = {}) {
+function rig(tuning = {}, query = "") {
   const { aligner, asked } = fakeAligner();
-  const session = stage("format=ulaw_8000&events=words,characters", tuning, undefined, aligner);
+  const session = stage(`format=ulaw_8000&events=words,characters${query}`, tuning, undefined, aligner);
   const speak = (text: string, id: string, more: object = {}): void =>
     session.send({ type: "speak", text, voice_id: VOICE, utterance_id: id, ...more });
   const chunk = (index: number, audio: Uint8Array): void =>
@@ -145,8 +145,10 @@ describe("a response without times", () => {
     speak(TEXT, "v");
     requests[1]?.head();
     chunk(1, spell(TEXT.slice(0, 5)));
-    expect(asked).toHaveLength(2);
+    // Its first frames leave before.
+    expect(asked).toHaveLength(1);
     clock.advance(20);
+    expect(asked[1]?.bytes).toBe(5 * CHAR_MS * 8);
     chunk(1, spell(TEXT.slice(5, 10)));
     asked[1]?.handlers.found(wordsOf(TEXT).slice(0, 2));
     clock.advance(100);
@@ -198,13 +200,17 @@ describe("a response with times", () => {
     expect(asked).toEqual([]);
   });
 
-  it("closes the job where its times are late", () => {
-    const { asked, speak, requests, clock, chunk, listener } = rig();
+  it.each([
+    ["a little late", 40, 0],
+    ["late", 60, 1],
+  ])("asks where its times are late, and closes the job then: %s", (_, ms, jobs) => {
+    // What comes is looked at at once.
+    const { asked, speak, requests, clock, chunk, listener } = rig({}, "&pace=burst");
     speak(TEXT, "u");
     requests[0]?.head();
     chunk(0, spell(TEXT.slice(0, 8)));
-    clock.advance(20);
-    expect(asked).toHaveLength(1);
+    clock.advance(ms);
+    expect(asked).toHaveLength(jobs);
     requests[0]?.handlers.chunk({
       audio: spell(TEXT.slice(8)),
       alignment: evenAlignment(TEXT, CHAR_MS),
@@ -213,7 +219,7 @@ describe("a response with times", () => {
     });
     requests[0]?.handlers.end();
     clock.advance(2000);
-    expect(asked[0]?.isClosed).toBe(true);
+    expect(asked.map(({ isClosed }) => isClosed)).toEqual(Array.from({ length: jobs }, () => true));
     expect(listener.eventsOf("words").flatMap((event) => event.words)).toHaveLength(4);
   });
 });
