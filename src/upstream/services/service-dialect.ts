@@ -29,6 +29,8 @@ export interface ServiceDialectOptions {
 }
 
 const NO_AUDIO = new Uint8Array(0);
+/** A service may send a whole file at once: what is heard first is not to wait until the rest is converted. */
+const FIRST_BYTES = 4096;
 /** Times are rounded, and words may end behind their sound. */
 const RATE_MARGIN = 1.1;
 /** Silence behind the last word is no longer than this part of the speech. */
@@ -74,8 +76,11 @@ export class ServiceDialect implements Dialect {
     if (/^text\/html\b/i.test(type))
       throw this.#unexpected("it is a web page, expected speech: check its url");
     const reader = adapter.answer(headers, {
-      piece: ({ audio = NO_AUDIO, isChunk = false, words }) => {
-        const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk);
+      piece: ({ audio: all = NO_AUDIO, isChunk = false, words }) => {
+        const isLongFirst = this.#converter.seconds === 0 && all.length > FIRST_BYTES && words === undefined;
+        if (isLongFirst) give(this.#converter.push(all.subarray(0, FIRST_BYTES), isChunk), null);
+        const audio = isLongFirst ? all.subarray(FIRST_BYTES) : all;
+        const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk && !isLongFirst);
         const alignment = words === undefined ? null : (this.#aligner?.push(words) ?? null);
         if (adapter.capabilities.mayLoseSentences === true && this.#aligner?.hasLost === true)
           throw truncated("a sentence is missing");

@@ -13,6 +13,8 @@ describe("Piper's HTTP server", () => {
     expect(native.audio.equals(bytesOf(truth.pcm))).toBe(true);
     const converted = await asked(upstream, speech(PIPER_VOICE, { outputFormat: "ulaw_8000" }));
     expect(converted.bytes / 8000).toBeCloseTo(truth.seconds, 2);
+    // What is heard first comes before the rest of the file is converted.
+    expect(converted.chunks[0]?.audio.length).toBeLessThan(1000);
   });
 
   it("is asked for one after the other, with speaker and length", async () => {

@@ -99,7 +99,7 @@ class WyomingAnswer implements BodyReader {
         return;
       case "audio-chunk":
         this.#sample(data);
-        if (payload.length > 0) this.#sink.piece({ audio: Uint8Array.from(payload) });
+        if (payload.length > 0) this.#sink.piece({ audio: new Uint8Array(payload) });
         return;
       case "error":
         // Its text may hold what was to be said.
