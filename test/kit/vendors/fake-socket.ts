@@ -53,7 +53,7 @@ export async function startFakeSocket(script: SocketScript): Promise<FakeSocket>
       socket.on("message", (data) => {
         messages.push(String(data));
         const answer = script(request);
-        if (answer !== null) say(socket, answer.body ?? [], stream);
+        if (answer !== null) void say(socket, answer.body ?? [], stream);
       });
     });
   });
@@ -84,9 +84,16 @@ function refuse(stream: Duplex, { status = 200, headers = {}, body = [] }: Socke
 }
 
 /** Each step is a message; behind the last one it closes, but for a service that has said that it is done. */
-function say(socket: WebSocket, steps: NonNullable<SocketAnswer["body"]>, stream: Duplex): void {
+async function say(
+  socket: WebSocket,
+  steps: NonNullable<SocketAnswer["body"]>,
+  stream: Duplex,
+): Promise<void> {
   for (const step of steps) {
     if (step === "stall") return;
+    if (typeof step === "object" && "afterMs" in step)
+      await new Promise((go) => setTimeout(go, step.afterMs));
+    if (typeof step === "object" && "until" in step) await step.until;
     if (typeof step === "object" && "close" in step) {
       socket.close(step.close);
       return;

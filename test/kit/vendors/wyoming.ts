@@ -29,6 +29,8 @@ export interface WyomingOptions {
   /** Its JSON stands in the line. */
   readonly isInline?: boolean;
   readonly fault?: WyomingFault;
+  /** Awaited before it says anything. */
+  readonly work?: () => Promise<unknown>;
 }
 
 export interface WyomingEvent {
@@ -53,7 +55,7 @@ export async function startWyoming(options: WyomingOptions = {}): Promise<Wyomin
   const sockets = new Set<Socket>();
   const asked: WyomingEvent[][] = [];
   const faults: string[] = [];
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // Who was cut off is what the test is about.
@@ -124,7 +126,7 @@ export function take(
 
 /** What is wrong with what has come so far; null: nothing. */
 function answer(socket: Socket, events: readonly WyomingEvent[], options: WyomingOptions): string | null {
-  const { isStreaming = false, isInline = false, fault } = options;
+  const { isStreaming = false, isInline = false, fault, work } = options;
   const [{ type, data }, before] = [events.at(-1) as WyomingEvent, events.slice(1, -1)];
   const write = (name: string, value: unknown = {}, payload?: Buffer): void => {
     socket.write(frameOf(name, value, payload, isInline));
@@ -142,9 +144,13 @@ function answer(socket: Socket, events: readonly WyomingEvent[], options: Wyomin
   if (type === "synthesize-chunk" && typeof data.text !== "string") return "a piece without text";
   if (isStreaming && type !== "synthesize-stop") return null;
   const text = String(events.find((event) => event.type === "synthesize")?.data.text);
-  if (fault === "error") write("error", { text: `Can't say: ${text}`, code: "ValueError" });
-  else say(text, options, write, socket);
-  if (isStreaming && fault === undefined) write("synthesize-stopped");
+  const tell = (): void => {
+    if (fault === "error") write("error", { text: `Can't say: ${text}`, code: "ValueError" });
+    else say(text, options, write, socket);
+    if (isStreaming && fault === undefined) write("synthesize-stopped");
+  };
+  if (work === undefined) tell();
+  else void work().then(tell);
   return null;
 }
 

@@ -5,10 +5,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { UtteranceDoneEvent, Word } from "../../../src/protocol/events.ts";
 import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
-import type { FakeAnswer, FakeReaction, FakeScript } from "../../helpers/fake-answer.ts";
+import type { FakeScript } from "../../helpers/fake-answer.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../../helpers/start-gateway.ts";
+import { toldWords } from "../../kit/told-words.ts";
+import { countTones } from "../../kit/tones.ts";
 import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
+import { dyingAt } from "../../kit/vendors/dying.ts";
 import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
 import { OPENAI_VOICE, openAi } from "../../kit/vendors/openai.ts";
 import { wordsOf } from "../../kit/vendors/spoken.ts";
@@ -26,55 +29,11 @@ const VOICES = {
   doris: [`cartesia:${CARTESIA_VOICE}`, `local:${OPENAI_VOICE}`],
 };
 
-/** The body of an answer as one piece. */
-function bodyOf({ body = [] }: FakeAnswer): Buffer {
-  return Buffer.concat(
-    body.flatMap((step) =>
-      typeof step === "string" ? [Buffer.from(step)] : step instanceof Uint8Array ? [step] : [],
-    ),
-  );
-}
-
-/** Its first answer ends at this part of it, 0 to 1: reset and cut by turns, what came before it read or not. */
-function dyingAt(script: FakeScript, place: number, count: number): FakeScript {
-  let hasDied = false;
-  return async (request, index) => {
-    const reaction: FakeReaction = await script(request, index);
-    if (hasDied || request.method !== "POST" || typeof reaction === "string") return reaction;
-    hasDied = true;
-    if (place === 0) return "reset";
-    const bytes = bodyOf(reaction);
-    const sent = bytes.subarray(0, Math.floor((bytes.length * (place - 1)) / (count - 2)));
-    const { splitBytes: _split, ...head } = reaction;
-    return {
-      ...head,
-      body: [sent, { afterMs: place % 3 === 0 ? 0 : 10 }, place % 2 === 0 ? "reset" : "cut"],
-    };
-  };
-}
-
 interface Said {
   readonly words: readonly Word[];
   readonly audio: Buffer;
   readonly done: UtteranceDoneEvent | undefined;
   readonly recoveries: number;
-}
-
-/** How many stretches of sound there are: a tone for each word, silence between. */
-function countTones(audio: Buffer): number {
-  const samples = new Int16Array(audio.buffer.slice(audio.byteOffset, audio.byteOffset + audio.length));
-  const window = RATE / 100;
-  let [tones, loud, quiet] = [0, 0, 2];
-  for (let at = 0; at + window <= samples.length; at += window) {
-    const isLoud = samples.subarray(at, at + window).some((sample) => Math.abs(sample) > 1500);
-    if (isLoud) {
-      loud = quiet >= 2 ? 1 : loud + 1;
-      quiet = 0;
-      // Longer than a fade.
-      if (loud === 3) tones += 1;
-    } else quiet += 1;
-  }
-  return tones;
 }
 
 function expectWhole({ done, words, audio }: Said, where: string): void {
@@ -90,7 +49,7 @@ function expectWhole({ done, words, audio }: Said, where: string): void {
   ).toBe(true);
   const times = words.flatMap(({ start_ms, end_ms }) => [start_ms, end_ms]);
   expect(times, where).toEqual([...times].sort((a, b) => a - b));
-  expect(countTones(audio), where).toBe(wordsOf(TEXT).length);
+  expect(countTones(audio, RATE), where).toBe(wordsOf(TEXT).length);
 }
 
 describe("a voice whose upstream dies while it speaks", () => {
@@ -126,17 +85,8 @@ describe("a voice whose upstream dies while it speaks", () => {
     await using client = await TestClient.connect(gateway, `/live/${session}?format=pcm_${RATE}&pace=burst`);
     client.send(command);
     await client.next("utterance.done");
-    let words: Word[] = [];
-    let recoveries = 0;
-    for (const event of client.events) {
-      if (event.type === "words") words.push(...event.words);
-      if (event.type !== "warning" || event.code !== "speech_recovered") continue;
-      recoveries += 1;
-      const start = event.start ?? Number.POSITIVE_INFINITY;
-      words = words.filter((word) => word.start < start);
-    }
     const [done] = client.eventsOf("utterance.done");
-    return { words, audio: client.audio, done, recoveries };
+    return { ...toldWords(client.events), audio: client.audio, done };
   }
 
   /** A request that is answered: what happens at one place is not to be felt at the next. */
@@ -196,7 +146,7 @@ describe("a voice whose upstream dies while it speaks", () => {
       failed += 1;
       expect(said.done, where).toMatchObject({ outcome: "failed", error: { code: "upstream_truncated" } });
       // What was heard was the beginning of it, and nothing of it twice.
-      const tones = countTones(said.audio);
+      const tones = countTones(said.audio, RATE);
       expect(tones, where).toBeLessThanOrEqual(wordsOf(TEXT).length);
       // Where the words are is a guess: it says no more than a word too many.
       const heard = wordsOf(TEXT.slice(0, said.done?.characters_spoken ?? 0)).length;
