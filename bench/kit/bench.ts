@@ -98,12 +98,14 @@ export class Bench {
     contestant: Contestant,
     upstreamPort: number,
     settings: GatewayOptions["settings"] = {},
+    more: Pick<GatewayOptions, "services" | "voices" | "isQuiet"> = {},
   ): Promise<Fixture<GatewayCommands>> {
     const { againstUrl, distUrl } = this.options;
     const options: GatewayOptions = {
       upstreamUrl: `http://127.0.0.1:${upstreamPort}`,
       distUrl: contestant === "against" ? (againstUrl ?? distUrl) : distUrl,
       settings,
+      ...more,
     };
     return contestant === "baseline"
       ? this.start<GatewayCommands>("baseline", options)

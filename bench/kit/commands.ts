@@ -1,6 +1,7 @@
 /** What the processes of a bench say to each other over IPC: options of each fixture and the commands it answers. */
 import type { Config } from "../../src/config.ts";
-
+import type { ServiceConfig } from "../../src/upstream/services/service-config.ts";
+import type { VoiceConfig } from "../../src/upstream/voices/voice-config.ts";
 import type { HostileKind } from "./hostile-kinds.ts";
 
 /** Any fixture that only listens. */
@@ -15,6 +16,23 @@ export interface VendorOptions {
 
 export interface RelayOptions {
   readonly vendorPort: number;
+}
+
+// ---- scripted services ------------------------------------------------------------------------------------------
+
+export interface ScriptedServicesOptions {
+  /** From a request to the first piece of its answer, ms. */
+  readonly workMs: number;
+  /** Voices of the first upstream that speak PCM of this level (see syntheticSpeech); default: none. */
+  readonly levels?: Readonly<Record<string, number>>;
+}
+
+export interface ScriptedServicesCommands {
+  /** Where each is, by its adapter's name. */
+  urls(): Readonly<Record<string, string>>;
+  /** The next answer of the service ends at one of so many places. It is never late from then on. */
+  kill(args: { readonly service: string; readonly place: number; readonly places: number }): null;
+  mend(args: { readonly service: string }): null;
 }
 
 // ---- upstream --------------------------------------------------------------------------------------------------
@@ -50,6 +68,11 @@ export interface GatewayOptions {
   readonly distUrl: string;
   /** Settings that differ from the defaults; not used by the baseline. */
   readonly settings?: Partial<Config>;
+  /** Other speech services, and voices that several of them stand for; not used by the baseline. */
+  readonly services?: readonly ServiceConfig[];
+  readonly voices?: readonly VoiceConfig[];
+  /** Its warnings are not shown: what it would warn of is what is measured. */
+  readonly isQuiet?: boolean;
 }
 
 /** A gateway that is one of several. */
