@@ -66,11 +66,12 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "ogg-opus": [
     "audio/containers/ogg-link.ts",
     "audio/containers/ogg-page.ts",
+    "audio/containers/ogg-pages.ts",
     "audio/containers/ogg-reader.ts",
   ],
   "upload-aiff": ["service/media/decoders/aiff.ts", "service/media/decoders/chunk-file.ts"],
   "upload-flac": ["service/media/decoders/flac-frames.ts", "service/media/decoders/wasm.ts"],
-  "upload-flac-head": ["service/media/decoders/wasm.ts"],
+  "upload-flac-head": ["service/media/decoders/flac-head.ts", "service/media/decoders/wasm.ts"],
   "upload-matroska": [
     "service/media/decoders/ebml.ts",
     "service/media/decoders/matroska.ts",
@@ -87,7 +88,11 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   ],
   "upload-sniff": ["service/media/decoders/sniff.ts"],
   "upload-vorbis": ["service/media/decoders/wasm.ts"],
-  "upload-vorbis-setup": ["service/media/decoders/wasm.ts"],
+  "upload-vorbis-setup": [
+    "service/media/decoders/vorbis-head.ts",
+    "service/media/decoders/vorbis-setup.ts",
+    "service/media/decoders/wasm.ts",
+  ],
   "upload-wav": [
     "service/media/decoders/chunk-file.ts",
     "service/media/decoders/samples.ts",

@@ -5,6 +5,7 @@ import {
   audioTooLong,
   ForeignTrack,
   invalidAudio,
+  MAX_TAGS_BYTES,
   type UploadDecoder,
   unknownFormat,
 } from "./decoders/decoder.ts";
@@ -14,7 +15,7 @@ import { createMp3Upload } from "./decoders/mp3.ts";
 import { createOggOpusUpload } from "./decoders/ogg-opus.ts";
 import { RawDecoder } from "./decoders/raw.ts";
 import { type Container, containerOf, foreignNameOf, id3Bytes, SNIFF_BYTES } from "./decoders/sniff.ts";
-import { createFlacUpload, createVorbisUpload } from "./decoders/wasm.ts";
+import { createFlacUpload, createOggFlacUpload, createVorbisUpload } from "./decoders/wasm.ts";
 import { WavDecoder } from "./decoders/wav.ts";
 import { inStreamOrder } from "./mp4-order.ts";
 import { OddRateConverter } from "./odd-rate.ts";
@@ -31,7 +32,6 @@ const PART_BYTES = 8192;
 /** Rates that the gateway's resampler does not know are brought to this one. */
 const COMMON_RATE = 48_000;
 const ID3_HEADER_BYTES = 10;
-const MAX_ID3_BYTES = 67_108_864;
 /** Of a Matroska file, whose tracks stand in its first kilobytes. */
 const MAX_START_BYTES = 1_048_576;
 
@@ -184,7 +184,7 @@ class Front {
   async container(): Promise<Container> {
     await this.#hold(ID3_HEADER_BYTES);
     const tagBytes = id3Bytes(this.#held);
-    if (tagBytes > MAX_ID3_BYTES) throw invalidAudio("its ID3 tag is too large");
+    if (tagBytes > MAX_TAGS_BYTES) throw invalidAudio("its ID3 tag is too large");
     await this.#drop(tagBytes);
     await this.#hold(SNIFF_BYTES);
     if (this.#held.length === 0) throw invalidAudio("it is empty");
@@ -243,13 +243,13 @@ async function createDecoder(container: Exclude<Container, "mp4" | "matroska">):
     case "mp3":
       return await createMp3Upload();
     case "flac":
-      return await createFlacUpload({ isNative: true });
+      return createFlacUpload();
     case "ogg-flac":
-      return await createFlacUpload({ isNative: false });
+      return createOggFlacUpload();
     case "ogg-opus":
       return createOggOpusUpload();
     case "ogg-vorbis":
-      return await createVorbisUpload();
+      return createVorbisUpload();
   }
 }
 

@@ -15,6 +15,8 @@ export interface UploadDecoder {
 export const MIN_RATE = 4000;
 export const MAX_RATE = 384_000;
 export const MAX_CHANNELS = 32;
+/** Tags, pictures and the like before the sound. They are passed over. */
+export const MAX_TAGS_BYTES = 67_108_864;
 
 /** In the words of an error. */
 const ACCEPTED = "WAV, AIFF, MP3, FLAC, Ogg, WebM or Matroska (with Opus, Vorbis, FLAC, MP3 or PCM), or M4A";

@@ -12,6 +12,7 @@ import {
 } from "./decoder.ts";
 import { createMp3Upload } from "./mp3.ts";
 import { createOggOpusUpload } from "./ogg-opus.ts";
+import { VORBIS_COMMENTS } from "./vorbis-head.ts";
 import { createFlacUpload, createVorbisUpload } from "./wasm.ts";
 import { WavDecoder } from "./wav.ts";
 
@@ -43,10 +44,10 @@ export async function createTrackDecoder(facts: TrackFacts): Promise<TrackDecode
     }
     case "A_VORBIS": {
       const [id, , setup] = vorbisHeaders(facts.setup);
-      return await OggTrack.open(await createVorbisUpload(), [id, VORBIS_COMMENTS, setup], () => 0);
+      return await OggTrack.open(createVorbisUpload(), [id, VORBIS_COMMENTS, setup], () => 0);
     }
     case "A_FLAC":
-      return await PlainTrack.open(await createFlacUpload({ isNative: true }), facts.setup);
+      return await PlainTrack.open(createFlacUpload(), facts.setup);
     case "A_MPEG/L3":
       return await PlainTrack.open(await createMp3Upload(), new Uint8Array(0));
     case "A_PCM/INT/LIT":
@@ -145,7 +146,6 @@ class OggTrack implements TrackDecoder {
 
 /** Comments without any: those of the file hold pictures. */
 const OPUS_TAGS = Buffer.concat([Buffer.from("OpusTags"), Buffer.alloc(8)]);
-const VORBIS_COMMENTS = Buffer.concat([Buffer.from("\u0003vorbis"), Buffer.alloc(8), Buffer.of(1)]);
 
 /** Three packets in one, with the sizes of the first two in front, in pieces of 255. */
 function vorbisHeaders(setup: Uint8Array): readonly [Uint8Array, Uint8Array, Uint8Array] {

@@ -4,6 +4,8 @@ import { OggVorbisDecoder } from "@wasm-audio-decoders/ogg-vorbis";
 import { type PcmPiece, toInt16 } from "../pieces.ts";
 import { invalidAudio, requireRate, type UploadDecoder } from "./decoder.ts";
 import { FlacFrames } from "./flac-frames.ts";
+import { FlacHead } from "./flac-head.ts";
+import { VorbisHead } from "./vorbis-head.ts";
 
 /** What both libraries give. */
 interface Decoded {
@@ -14,37 +16,57 @@ interface Decoded {
 }
 
 interface Library {
-  readonly ready: Promise<void>;
-  decode(bytes: Uint8Array): Promise<Decoded>;
-  flush(): Promise<Decoded>;
+  decode(parts: readonly Uint8Array[]): Promise<Decoded>;
+  /** null where nothing is left once all parts were decoded. */
+  readonly flush: (() => Promise<Decoded>) | null;
   free(): void;
 }
 
-/** `isNative`: the bytes begin with "fLaC", not with a page of Ogg. */
-export async function createFlacUpload({ isNative }: { readonly isNative: boolean }): Promise<UploadDecoder> {
-  const library = new FLACDecoder();
-  return isNative ? new MetadataSkipper(await open(framed(library), "FLAC")) : await open(library, "FLAC");
+/** What reads a file before the library does: gives it nothing before the file's head was found to be sound. */
+interface Reader {
+  /** Throws ApiError 400 for bytes that no decoder is opened for. */
+  push(bytes: Uint8Array): readonly Uint8Array[];
+  /** The bytes have ended: what is left. */
+  finish(): readonly Uint8Array[];
 }
 
-/** The library's own search for frames takes time by the square of their bytes: they are cut apart before it. */
-function framed(library: FLACDecoder): Library {
-  const frames = new FlacFrames();
+export function createFlacUpload(): UploadDecoder {
+  return new LateUpload("FLAC", new FlacReader(), async () => {
+    const library = new FLACDecoder();
+    await library.ready;
+    return {
+      decode: (frames) => library.decodeFrames([...frames]),
+      flush: null,
+      free: () => library.free(),
+    };
+  });
+}
+
+export function createOggFlacUpload(): UploadDecoder {
+  return new LateUpload("FLAC", { push: (bytes) => [bytes], finish: () => [] }, async () => {
+    const library = new FLACDecoder();
+    await library.ready;
+    return streamed(library);
+  });
+}
+
+export function createVorbisUpload(): UploadDecoder {
+  return new LateUpload("Ogg Vorbis", new VorbisReader(), async () => {
+    const library = new OggVorbisDecoder();
+    await library.ready;
+    forgetChannels(library);
+    return streamed(library);
+  });
+}
+
+function streamed(library: FLACDecoder | OggVorbisDecoder): Library {
+  // Called by `flush`, which would open another decoder for a file that never comes.
+  library.reset = () => Promise.resolve();
   return {
-    ready: library.ready,
-    decode: (bytes) => library.decodeFrames(frames.push(bytes)),
-    flush: () => {
-      const last = frames.finish();
-      return library.decodeFrames(last === null ? [] : [last]);
-    },
+    decode: (parts) => library.decode(Buffer.concat(parts)),
+    flush: () => library.flush(),
     free: () => library.free(),
   };
-}
-
-export async function createVorbisUpload(): Promise<UploadDecoder> {
-  const library = new OggVorbisDecoder();
-  const upload = await open(library, "Ogg Vorbis");
-  forgetChannels(library);
-  return upload;
 }
 
 /** Fields of the library's object that its types leave out. */
@@ -54,89 +76,109 @@ interface VorbisInternals {
 
 /**
  * Until the first packet the library (0.1.20) takes what lies in its memory for the number of channels, and makes an array
- * for each in every piece: 7 ms for 36,000 (measured), while a file's comments may go on for megabytes.
+ * for each in every piece: 7 ms for 36,000 (measured).
  */
 function forgetChannels(library: OggVorbisDecoder): void {
   const { _decoder } = library as unknown as VorbisInternals;
   _decoder._channels.buf[0] = 0;
 }
 
-async function open(library: Library, name: string): Promise<UploadDecoder> {
-  await library.ready;
-  let isOver = false;
-  const attempt = async (decode: () => Promise<Decoded>): Promise<readonly PcmPiece[]> => {
+/** Of a file whose header is sound. Longer than any frame may be. */
+const MAX_BYTES_BEFORE_FRAMES = 1_048_576;
+
+/**
+ * The library's own search for frames takes time by the square of their bytes: they are cut apart before it. What stands before
+ * the first one is left out: pictures of megabytes.
+ */
+class FlacReader implements Reader {
+  readonly #head = new FlacHead();
+  readonly #frames = new FlacFrames();
+  /** null once a frame was found. */
+  #bytesBefore: number | null = 0;
+
+  push(bytes: Uint8Array): readonly Uint8Array[] {
+    const sound = this.#head.push(bytes);
+    const frames = this.#frames.push(sound);
+    if (frames.length > 0) this.#bytesBefore = null;
+    if (this.#bytesBefore === null) return frames;
+    this.#bytesBefore += sound.length;
+    if (this.#bytesBefore > MAX_BYTES_BEFORE_FRAMES) {
+      throw invalidAudio("the FLAC file has no frames behind its header");
+    }
+    return frames;
+  }
+
+  finish(): readonly Uint8Array[] {
+    if (!this.#head.isDone) throw invalidAudio("the FLAC file ends inside its header");
+    const last = this.#frames.finish();
+    return last === null ? [] : [last];
+  }
+}
+
+class VorbisReader implements Reader {
+  readonly #head = new VorbisHead();
+
+  push(bytes: Uint8Array): readonly Uint8Array[] {
+    const sound = this.#head.push(bytes);
+    return sound.length === 0 ? [] : [sound];
+  }
+
+  finish(): readonly Uint8Array[] {
+    if (!this.#head.isDone) throw invalidAudio("the Ogg Vorbis stream ends inside its headers");
+    return [];
+  }
+}
+
+/** Opens its library with the first sound: that takes 17 MB and a millisecond, which a broken file shall not cost. */
+class LateUpload implements UploadDecoder {
+  readonly #name: string;
+  readonly #reader: Reader;
+  readonly #open: () => Promise<Library>;
+  #library: Library | null = null;
+  #isClosed = false;
+
+  constructor(name: string, reader: Reader, open: () => Promise<Library>) {
+    this.#name = name;
+    this.#reader = reader;
+    this.#open = open;
+  }
+
+  async push(bytes: Uint8Array): Promise<readonly PcmPiece[]> {
+    return await this.#decode(this.#reader.push(bytes));
+  }
+
+  async finish(): Promise<readonly PcmPiece[]> {
+    const pieces = await this.#decode(this.#reader.finish());
+    const flush = this.#library?.flush ?? null;
+    return flush === null ? pieces : [...pieces, ...(await this.#attempt(flush))];
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#library?.free();
+    this.#library = null;
+  }
+
+  async #decode(parts: readonly Uint8Array[]): Promise<readonly PcmPiece[]> {
+    if (parts.length === 0) return [];
+    const library = this.#library ?? (await this.#open());
+    this.#library = library;
+    // Closed while it was opened: it would be left open.
+    if (this.#isClosed) this.close();
+    return this.#isClosed ? [] : await this.#attempt(() => library.decode(parts));
+  }
+
+  async #attempt(decode: () => Promise<Decoded>): Promise<readonly PcmPiece[]> {
     let decoded: Decoded;
     try {
       decoded = await decode();
     } catch {
       // The libraries throw plain errors, at bytes only: they hold nothing else.
-      throw invalidAudio(`the ${name} stream is broken`);
+      throw invalidAudio(`the ${this.#name} stream is broken`);
     }
-    if (decoded.errors.length > 0) throw invalidAudio(`the ${name} stream is broken`);
+    if (decoded.errors.length > 0) throw invalidAudio(`the ${this.#name} stream is broken`);
     const { channelData, samplesDecoded, sampleRate } = decoded;
     if (samplesDecoded <= 0) return [];
     return [{ pcm: toInt16(channelData, samplesDecoded), sampleRate: requireRate(sampleRate) }];
-  };
-  return {
-    push: (bytes) => attempt(() => library.decode(bytes)),
-    finish: () => attempt(() => library.flush()),
-    close: () => {
-      if (!isOver) library.free();
-      isOver = true;
-    },
-  };
-}
-
-const MARKER_BYTES = 4;
-const BLOCK_HEADER_BYTES = 4;
-
-/** Leaves out what stands before the first frame of a FLAC file: pictures of megabytes, through which the parser would search. */
-class MetadataSkipper implements UploadDecoder {
-  readonly #inner: UploadDecoder;
-  #held: Uint8Array = new Uint8Array(0);
-  /** Bytes of the marker or of a block that are still to be passed over. */
-  #toSkip = MARKER_BYTES;
-  #isInFrames = false;
-  #isLastBlock = false;
-
-  constructor(inner: UploadDecoder) {
-    this.#inner = inner;
-  }
-
-  push(bytes: Uint8Array): Promise<readonly PcmPiece[]> {
-    const rest = this.#isInFrames ? bytes : this.#skip(bytes);
-    return rest.length === 0 ? Promise.resolve([]) : this.#inner.push(rest);
-  }
-
-  async finish(): Promise<readonly PcmPiece[]> {
-    if (!this.#isInFrames) throw invalidAudio("the FLAC file ends inside its header");
-    return await this.#inner.finish();
-  }
-
-  close(): void {
-    this.#inner.close();
-  }
-
-  #skip(bytes: Uint8Array): Uint8Array {
-    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    this.#held = new Uint8Array(0);
-    while (true) {
-      const skipped = Math.min(this.#toSkip, rest.length);
-      this.#toSkip -= skipped;
-      rest = rest.subarray(skipped);
-      if (this.#toSkip > 0) return rest;
-      if (this.#isLastBlock) {
-        this.#isInFrames = true;
-        return rest;
-      }
-      if (rest.length < BLOCK_HEADER_BYTES) {
-        this.#held = new Uint8Array(rest);
-        return new Uint8Array(0);
-      }
-      const [kind = 0, high = 0, middle = 0, low = 0] = rest;
-      this.#isLastBlock = (kind & 0x80) !== 0;
-      this.#toSkip = (high << 16) | (middle << 8) | low;
-      rest = rest.subarray(BLOCK_HEADER_BYTES);
-    }
   }
 }
