@@ -11,13 +11,13 @@ const HEAD = [
   "|---|---|---|---|---|---|",
 ];
 
-/** Puts in the row of the target, or replaces it. `slowness`: of the target. */
-export function writeRow(path: string, report: Report, slowness?: string): void {
+/** Puts in the row of the target, or replaces it. */
+export function writeRow(path: string, report: Report): void {
   const { target, inputs, seconds, branches, slowestMs, slowestBytes, heapBeforeMb, heapAfterMb } = report;
   const cells = [
     target,
     inputs.toLocaleString("en"),
-    Math.round(inputs / seconds).toLocaleString("en") + (slowness === undefined ? "" : ` (${slowness})`),
+    Math.round(inputs / seconds).toLocaleString("en"),
     branches,
     `${slowestMs.toFixed(1)} ms (${slowestBytes.toLocaleString("en")} bytes)`,
     `${heapBeforeMb.toFixed(1)}, ${heapAfterMb.toFixed(1)} MB`,

@@ -12,8 +12,6 @@ export interface Target {
    * MAX_JOINED_BYTES together or an error; all of them are what breaks it.
    */
   begin?(): Promise<void>;
-  /** What bounds its inputs a second, where a million of them take hours. */
-  readonly slowness?: string;
   /** Throws nothing but a declared error (`isDeclared`); anything else is a fault. */
   run(input: Buffer): void | Promise<void>;
 }

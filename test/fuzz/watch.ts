@@ -69,7 +69,7 @@ export async function watch({ args, folder, outFolder }: WatchOptions): Promise<
         `${target}: ${outcome.inputs} inputs, ${rate}/s, ${branches} branches, slowest ${slowestMs.toFixed(1)} ms, ` +
           `heap ${heapBeforeMb} -> ${heapAfterMb} MB`,
       );
-      writeRow(join(folder, "results.md"), outcome, TARGETS[target]?.slowness);
+      writeRow(join(folder, "results.md"), outcome);
     } else {
       broken += 1;
       const path = outcome.input.length === 0 ? "(no single input)" : keepFound(corpusFolder, outcome.input);
