@@ -416,6 +416,55 @@ describe("a token", () => {
     upstream.use(speaking());
   });
 
+  it("has what a sound effect costs reserved, and runs uploads of unknown cost one by one where it has little", async () => {
+    await using gateway = await keyed({});
+    const grants = { sessions: ["*"], allow: ["speak", "proxy"] as const, characters: 250 };
+    const token = tokenFor(grants, { claims: { jti: "sounds" } });
+    const post = async (path: string, init: RequestInit) => {
+      const headers = { ...bearer(token), ...init.headers };
+      const answer = await fetch(`${gateway.url}/v1/${path}`, { ...init, method: "POST", headers });
+      const body = (await answer.json()) as { error?: { code: string } };
+      return `${answer.status} ${body.error?.code ?? ""}`.trim();
+    };
+    const sound = (seconds?: number | string) =>
+      post("sound-generation", {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          text: "rain",
+          ...(seconds === undefined ? {} : { duration_seconds: seconds }),
+        }),
+      });
+    const upload = (bytes: number) => {
+      const data = new FormData();
+      data.set("audio", new Blob([new Uint8Array(bytes)]));
+      return post("audio-isolation", { body: data });
+    };
+    const answers: (() => void)[] = [];
+    let cost = "100";
+    upstream.use(async () => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return jsonAnswer(200, {}, { "character-cost": cost });
+    });
+    const sounds = [sound(), sound("5")];
+    await until("both sounds run", () => answers.length === 2);
+    expect(await sound(2.6)).toBe("402 budget_exhausted");
+    for (const answer of answers.splice(0)) answer();
+    expect(await Promise.all(sounds)).toEqual(["200", "200"]);
+    // 50 are left: a minute of the least that speech takes is 45 kB, and costs 1000.
+    cost = "20";
+    const first = upload(9000);
+    await until("an upload runs", () => answers.length === 1);
+    expect(await upload(500)).toBe("429 rate_limited");
+    for (const answer of answers.splice(0)) answer();
+    expect(await first).toBe("200");
+    // 30 are left, and have room for one of 500 bytes and what a form takes beside them.
+    const second = upload(500);
+    await until("another upload runs", () => answers.length === 1);
+    for (const answer of answers.splice(0)) answer();
+    expect(await second).toBe("200");
+    upstream.use(speaking());
+  });
+
   it("pays nothing for a text that is refused for another reason", async () => {
     await using gateway = await keyed({}, { maxQueuedUtterances: 1 });
     await using client = await joinWith(gateway, tokenFor({ ...SPEAKER, characters: 10 }));

@@ -62,6 +62,11 @@ export interface ChargedUtterance {
 export interface ReservedSpeech {
   /** So many more characters. Throws budget_exhausted, rate_limited, text_too_long. */
   reserve(characters: number): void;
+  /**
+   * It may cost so many at most, and nobody knows how many. Of such requests several run at once where the budget has room for all of
+   * them, else one after the other. Once only. Throws rate_limited.
+   */
+  open(mostCharacters: number): void;
   /** It has cost so many; null: as many as were reserved. What it has not cost is given back. Only the first call counts. */
   settle(characters: number | null): void;
 }
@@ -171,6 +176,7 @@ export class Limits {
     const scopes = this.#scopes.ofCaller(caller);
     let reserved = 0;
     let isSettled = false;
+    let close = (): void => undefined;
     const reserve = (more: number, utterances = 0): void => {
       this.#counts.spend(scopes, { characters: more, utterances });
       reserved += more;
@@ -178,9 +184,13 @@ export class Limits {
     reserve(characters, 1);
     return {
       reserve: (more) => reserve(more),
+      open: (mostCharacters) => {
+        close = this.#counts.open(scopes, mostCharacters);
+      },
       settle: (cost) => {
         if (isSettled) return;
         isSettled = true;
+        close();
         // It counts even where it is more than there was.
         for (const scope of scopes) this.#counts.pay(scope, (cost ?? reserved) - reserved, 0);
       },

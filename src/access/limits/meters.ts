@@ -56,6 +56,8 @@ export class Meter {
   readonly #buckets: { readonly what: Rated; readonly bucket: Bucket }[] = [];
   /** Characters spoken in all. */
   spent = 0;
+  /** Characters that requests under way may cost at most, which is known when they are answered. */
+  open = 0;
   /** Until then `spent` counts. */
   keptUntilMs = 0;
   #usedMs = 0;
@@ -84,7 +86,7 @@ export class Meter {
 
   /** What it counts would be wrong without it: connections that stand, or a budget that is spent in part. */
   isNeeded(nowMs: number): boolean {
-    return this.#held > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
+    return this.#held > 0 || this.open > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
   }
   /** Nothing is counted: without it all would be the same. */
   isIdle(nowMs: number): boolean {

@@ -67,6 +67,17 @@ export class ScopeCounts {
     this.#shared?.spent(scope.id, characters, scope.budget.untilMs);
   }
 
+  /** May cost so many characters at most, and nobody knows how many: gives what ends it. Throws rate_limited. */
+  open(scopes: readonly Scope[], characters: number): () => void {
+    const limited = scopes.filter(({ budget }) => budget !== undefined);
+    for (const scope of limited) this.#mustOpen(scope, characters);
+    const meters = limited.map((scope) => this.#meterOf(scope));
+    for (const meter of meters) meter.open += characters;
+    return () => {
+      for (const meter of meters) meter.open -= characters;
+    };
+  }
+
   /** At all nodes. */
   countIn({ id, meters }: Scope, what: Counted): number {
     return (meters.find(id)?.count(what) ?? 0) + (this.#shared?.countOf(id, what) ?? 0);
@@ -122,7 +133,7 @@ export class ScopeCounts {
     const state = this.rateState(scope, what, rate);
     if (count <= state.remaining) return;
     if (count > rate.burst) {
-      const message = `Text is too long: ${count} characters, and ${scope.name.toLowerCase()} may have ${rate.burst} spoken in a minute`;
+      const message = `Too long: it costs ${count} characters, and ${scope.name.toLowerCase()} may have ${rate.burst} spoken in a minute`;
       throw new LimitError("text_too_long", message, { rate: state });
     }
     throw new LimitError("rate_limited", `${scope.name} ${REASONS[what]}: try again later`, {
@@ -142,13 +153,26 @@ export class ScopeCounts {
     return Math.max(0, meter.level("upload_bytes", rate, nowMs) - rate.burst) / rate.perMs;
   }
 
+  #mustOpen({ id, name, meters, budget }: Scope, characters: number): void {
+    const meter = meters.find(id);
+    if (budget === undefined || meter === undefined || meter.open === 0) return;
+    const limit = budget.characters;
+    const remaining = limit - meter.spent;
+    if (meter.open + characters <= remaining) return;
+    const message = `${name} has ${Math.max(0, remaining)} characters left of ${limit}, and what is under way may cost them: try again when it is done`;
+    throw new LimitError("rate_limited", message, {
+      rate: { limit, remaining, resetMs: 0 },
+      retryAfterMs: RETRY_FULL_MS,
+    });
+  }
+
   #mustAfford(scope: Scope, characters: number): void {
     const { budget } = scope;
     if (budget === undefined || characters === 0) return;
     const limit = budget.characters;
     const remaining = limit - (scope.meters.find(scope.id)?.spent ?? 0);
     if (characters <= remaining) return;
-    const message = `${scope.name} has ${Math.max(0, remaining)} characters left of ${limit}, and the text has ${characters}`;
+    const message = `${scope.name} has ${Math.max(0, remaining)} characters left of ${limit}, and this costs ${characters}`;
     throw new LimitError("budget_exhausted", message, { rate: { limit, remaining, resetMs: 0 } });
   }
 

@@ -109,13 +109,13 @@ export class ProxiedSpeech {
 
   /** Its body has to be read before it may go upstream, for what the caller may have or for its characters. */
   get wantsBody(): boolean {
-    const { isForm, saysText } = this.#kind;
-    return !isForm && (saysText || isLimited(this.#asking.caller));
+    return !this.#kind.isForm;
   }
 
-  /** How many characters of text a body that goes upstream has; of sound effects and uploads nobody knows it. */
+  /** How many characters a body that goes upstream costs: those of its text, or what a sound effect is billed. */
   charactersIn(body: string): number {
-    return this.#kind.saysText ? textsIn(parseJson(body, "Body")).join("").length : 0;
+    const value = parseJson(body, "Body");
+    return this.#kind.saysText ? textsIn(value).join("").length : soundCost(value);
   }
 
   /** The body as it goes upstream. Throws malformed_json, invalid_field, forbidden. */
@@ -150,6 +150,27 @@ export class ProxiedSpeech {
 /** Whether some speech only may be asked for, or something is set for it. */
 export function isLimited(caller: Caller): boolean {
   return caller.limits("voices", "models", "formats", "speech");
+}
+
+/** As the vendor bills sound effects: by the second, or this where their length is left open. */
+const OPEN_SOUND_CHARACTERS = 100;
+const SOUND_CHARACTERS_PER_SECOND = 20;
+
+function soundCost(body: unknown): number {
+  const seconds = isObject(body) ? Number(body.duration_seconds ?? Number.NaN) : Number.NaN;
+  return seconds > 0 ? Math.ceil(seconds * SOUND_CHARACTERS_PER_SECOND) : OPEN_SOUND_CHARACTERS;
+}
+
+/** Of an upload, which is billed by the minute of its sound. */
+const UPLOAD_CHARACTERS_PER_MINUTE = 1000;
+const MAX_UPLOAD_MINUTES = 60;
+/** Of speech that is compressed as far as any common codec does: 6 kbit/s. */
+const LEAST_BYTES_PER_MINUTE = 45_000;
+
+/** What an upload costs at most, by its length; null: its client has not said how long it is. */
+export function mostUploadCharacters(bytes: number | null): number {
+  const minutes = bytes === null ? MAX_UPLOAD_MINUTES : bytes / LEAST_BYTES_PER_MINUTE;
+  return Math.ceil(Math.min(minutes, MAX_UPLOAD_MINUTES) * UPLOAD_CHARACTERS_PER_MINUTE);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -23,6 +23,12 @@ export function isWholeJson(headers: Headers): boolean {
   return type === "application/json" && length <= MAX_WHOLE_BYTES;
 }
 
+/** Bytes that the client says are to come; null where it does not say. */
+export function lengthOf(headers: Headers): number | null {
+  const length = headerOf(headers, "content-length");
+  return length === undefined || !/^\d{1,15}$/.test(length) ? null : Number(length);
+}
+
 /** Whether the body may have files: the speech service keeps them on its disk until it has answered. */
 export function isForm(headers: Headers): boolean {
   return /^multipart\/form-data(?:;|\s|$)/i.test(headerOf(headers, "content-type") ?? "");

@@ -27,8 +27,22 @@ import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
-import { isLimited, ProxiedSpeech, type SpeechAsking, type SpeechTarget } from "./proxied-speech.ts";
-import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UPLOAD_BYTES, UploadBody } from "./proxy-body.ts";
+import {
+  isLimited,
+  mostUploadCharacters,
+  ProxiedSpeech,
+  type SpeechAsking,
+  type SpeechTarget,
+} from "./proxied-speech.ts";
+import {
+  groupOf,
+  isForm,
+  isWholeJson,
+  lengthOf,
+  MAX_WHOLE_BYTES,
+  UPLOAD_BYTES,
+  UploadBody,
+} from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
 
@@ -119,8 +133,8 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     let admission: Admission;
     try {
       target = audited(asking, () => targetOf(asked, passing));
-      const { isSpeech } = target;
-      admission = audited(asking, () => admitted({ caller, address, isSpeech }, door));
+      const { isSpeech, mostCharacters } = target;
+      admission = audited(asking, () => admitted({ caller, address, isSpeech, mostCharacters }, door));
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
@@ -192,6 +206,8 @@ interface ProxyTarget extends SpeechTarget, Pick<ProxyRequest, "bodyOf"> {
   readonly isSpeech: boolean;
   /** Characters in a body that goes upstream, where they are counted. */
   readonly charactersIn: (body: string) => number;
+  /** What it costs at most, where that is known when it is answered; null: it is known before. */
+  readonly mostCharacters: number | null;
 }
 
 interface Asked extends SpeechTarget {
@@ -211,19 +227,17 @@ interface Admission {
   readonly reserved: ReservedSpeech | null;
 }
 
+interface Admitting extends Pick<ProxyTarget, "isSpeech" | "mostCharacters"> {
+  readonly caller: Caller;
+  readonly address: string;
+}
+
 /** One of its client's requests, and an utterance. Throws rate_limited, budget_exhausted. */
-function admitted(
-  {
-    caller,
-    address,
-    isSpeech,
-  }: { readonly caller: Caller; readonly address: string; readonly isSpeech: boolean },
-  door: Door,
-): Admission {
+function admitted({ caller, address, isSpeech, mostCharacters }: Admitting, door: Door): Admission {
   const leave = door.limits.begin("proxied_requests", caller, address);
   if (!isSpeech) return { leave, reserved: null };
   try {
-    const { end, reserved } = paidFor(caller, door);
+    const { end, reserved } = paidFor({ caller, mostCharacters }, door);
     return {
       leave: () => {
         leave();
@@ -238,11 +252,15 @@ function admitted(
 }
 
 /** `end`: idempotent. Throws rate_limited, budget_exhausted. */
-function paidFor(caller: Caller, { limits }: Door) {
+function paidFor({ caller, mostCharacters }: Pick<Admitting, "caller" | "mostCharacters">, { limits }: Door) {
   const end = limits.beginUtterance(caller);
+  let reserved: ReservedSpeech | null = null;
   try {
-    return { end, reserved: limits.reserveSpeech(caller, FIRST_CHARACTERS) };
+    reserved = limits.reserveSpeech(caller, FIRST_CHARACTERS);
+    if (mostCharacters !== null) reserved.open(mostCharacters);
+    return { end, reserved };
   } catch (thrown) {
+    reserved?.settle(0);
     end();
     throw thrown;
   }
@@ -254,19 +272,28 @@ function targetOf({ method, path, query: asked, headers }: Asked, passing: Passi
   const query = caller.isAnybody ? asked : withoutTokens(asked);
   const part = passedPaths.check({ method, path, query });
   const isSpeech = part === "speech";
-  const asIs = { path, query, bodyOf: (json: string) => json, charactersIn: () => 0, isSpeech };
+  const asIs = {
+    path,
+    query,
+    bodyOf: (json: string) => json,
+    charactersIn: () => 0,
+    mostCharacters: null,
+    isSpeech,
+  };
   if (caller.isAnybody) return asIs;
   caller.mustPass(part);
   if (!isSpeech || !(isCounted || isLimited(caller))) return asIs;
   const speech = new ProxiedSpeech(passing, { path, query });
-  if (!speech.wantsBody) return { ...asIs, ...speech.target };
+  if (!speech.wantsBody) {
+    return { ...asIs, ...speech.target, mostCharacters: mostUploadCharacters(lengthOf(headers)) };
+  }
   if (!isWholeJson(headers)) {
     const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
     throw forbidden(`What your key or token allows can't be checked here: send ${expected}`);
   }
   return {
+    ...asIs,
     ...speech.target,
-    isSpeech,
     bodyOf: (json) => speech.bodyOf(json),
     charactersIn: (body) => speech.charactersIn(body),
   };

@@ -322,6 +322,34 @@ describe("a budget of characters", () => {
     expect(outcomeOf(() => budget.add(1)).code).toBe("");
   });
 
+  it("lets several that may cost more than it has run one after the other, and those that it has room for at once", () => {
+    const { limits } = rigOf();
+    const caller = tokenCaller({ characters: 100 });
+    const begin = (most: number) => {
+      const speech = limits.reserveSpeech(caller, 1);
+      try {
+        speech.open(most);
+      } catch (thrown) {
+        speech.settle(0);
+        throw thrown;
+      }
+      return speech;
+    };
+    const first = begin(5000);
+    expect(outcomeOf(() => begin(1))).toMatchObject({ code: "rate_limited" });
+    expect(outcomeOf(() => limits.spend(caller, { characters: 9, utterances: 0 })).code).toBe("");
+    first.settle(30);
+    first.settle(30);
+    // 61 are left, and one is reserved for each.
+    const both = [begin(29), begin(29)];
+    expect(outcomeOf(() => begin(2)).code).toBe("rate_limited");
+    for (const speech of both) speech.settle(30);
+    expect(outcomeOf(() => limits.spend(caller, { characters: 2, utterances: 0 })).code).toBe(
+      "budget_exhausted",
+    );
+    expect(outcomeOf(() => limits.spend(caller, { characters: 1, utterances: 0 })).code).toBe("");
+  });
+
   it("that a key's utterances exceed gives their places back", () => {
     const { limits } = rigOf();
     const key = keyOf("app", { limits: { utterances: 1 }, grants: { characters: 10 } });
