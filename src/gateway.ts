@@ -484,7 +484,7 @@ function openCalls(
 ) {
   const { host, maxCalls, maxMessageBytes } = config;
   const far = cluster === null ? null : farCalls(cluster);
-  const calls = new Calls({ sessions, clock, log, maxCalls, far });
+  const calls = new Calls({ sessions, clock, log, maxCalls, far, band: config.callBand });
   const carrierAuth = new CarrierAuth({ rules: rules.carriers, door, clock });
   const audioSocketTickets = new AudioSocketTickets({
     carrierAuth,

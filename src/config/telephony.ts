@@ -12,6 +12,14 @@ export const TELEPHONY = [
     about: "Most phone calls at once; 0 takes none",
   },
   {
+    key: "callBand",
+    kind: "choice",
+    default: "full",
+    choices: ["full", "telephone"],
+    about:
+      "What callers hear of speech: all that their codec has, or 300 to 3400 Hz as a telephone passes it",
+  },
+  {
     key: "carriers",
     kind: "string",
     default: "",

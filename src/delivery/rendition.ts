@@ -1,5 +1,5 @@
 /**
- * One codec + frame length + framing of a session's audio: encoded once, whoever listens. It knows where on the
+ * One codec + frame length + framing + band of a session's audio: encoded once, whoever listens. It knows where on the
  * timeline each of its frames stands; delivery groups take the frames out.
  */
 
@@ -7,9 +7,10 @@ import type { OpusPool } from "../audio/codecs/opus-pool.ts";
 import { RtpPacketizer, rtpPayloadType } from "../audio/containers/rtp.ts";
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
+import { TelephoneBand } from "../audio/resample/telephone-band.ts";
 import type { GatewayError } from "../errors.ts";
 import type { AudioDescription } from "../protocol/events.ts";
-import type { AudioFormat, Framing } from "../protocol/vocabulary.ts";
+import type { AudioFormat, Band, Framing } from "../protocol/vocabulary.ts";
 import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../timing/ticks.ts";
 import { FrameRing } from "./frame-ring.ts";
 
@@ -17,6 +18,7 @@ export interface RenditionShape {
   readonly format: AudioFormat;
   readonly frameMs: number;
   readonly framing: Framing;
+  readonly band: Band;
 }
 
 export interface RenditionOptions extends RenditionShape {
@@ -34,9 +36,12 @@ export class Rendition {
   readonly format: AudioFormat;
   readonly frameMs: number;
   readonly framing: Framing;
+  readonly band: Band;
   readonly frameTicks: number;
   readonly #ring: FrameRing;
   readonly #maker: FrameMaker;
+  /** null: all of the sound is heard. */
+  readonly #filter: TelephoneBand | null;
   readonly #rtp: RtpPacketizer | null;
   readonly #onLateFrame: () => void;
   #isPushing = false;
@@ -54,6 +59,8 @@ export class Rendition {
     this.format = options.format;
     this.frameMs = options.frameMs;
     this.framing = options.framing;
+    this.band = options.band;
+    this.#filter = options.band === "telephone" ? new TelephoneBand() : null;
     this.frameTicks = (options.frameMs * TICKS_PER_SECOND) / 1000;
     this.#ring = new FrameRing(options.maxRingBytes);
     this.#anchorTicks = options.startTicks;
@@ -109,7 +116,7 @@ export class Rendition {
   /** PCM of the session, at the source's rate. */
   pushPcm(pcm: Int16Array, rate: number): void {
     this.#isPushing = true;
-    this.#maker.pushPcm(pcm, rate);
+    this.#maker.pushPcm(this.#filter?.push(pcm, rate) ?? pcm, rate);
     this.#isPushing = false;
   }
 
@@ -142,6 +149,7 @@ export class Rendition {
 
   /** Pads the last frame with silence. */
   flush(): void {
+    this.#filter?.reset();
     this.#isPushing = true;
     this.#maker.flush();
     this.#isPushing = false;
@@ -159,6 +167,7 @@ export class Rendition {
     readonly sentIndex?: number;
   }): void {
     const endIndex = Math.max(this.indexAt(place.heardTicks), this.#indexNear(place.startTicks));
+    this.#filter?.reset();
     this.#maker.reset(Math.max(0, endIndex - this.#ring.next));
     const keptIndex = Math.max(endIndex, place.sentIndex ?? this.#ring.next);
     this.#rtp?.takeBack(Math.max(0, this.#ring.next - keptIndex));

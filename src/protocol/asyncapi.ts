@@ -3,6 +3,7 @@ import { z } from "zod";
 import { COMMANDS } from "./commands.ts";
 import { EVENTS } from "./events.ts";
 import {
+  BANDS,
   CALLER_FORMATS,
   CUE_MODES,
   CUE_PROFILES,
@@ -21,6 +22,7 @@ const QUERY = {
   format: z.enum(LISTENER_FORMATS).default("pcm_24000"),
   frame_ms: z.number().int().min(10).max(100).multipleOf(10).default(20),
   framing: z.enum(FRAMINGS).default("raw"),
+  band: z.enum(BANDS).default("full"),
   pace: z.enum(PACES).default("realtime"),
   lead_ms: z.number().min(0).max(10_000).default(300),
   policy: z.enum(POLICIES).default("live"),

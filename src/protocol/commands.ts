@@ -8,6 +8,7 @@ import { GatewayError } from "../errors.ts";
 import { TRACEPARENT } from "../kit/traceparent.ts";
 import { parseJson, reasonOf } from "./read-json.ts";
 import {
+  BANDS,
   CLEANINGS,
   CUE_MODES,
   CUE_PROFILES,
@@ -230,6 +231,7 @@ export const COMMANDS = {
       format: z.enum(LISTENER_FORMATS).exactOptional(),
       frame_ms: z.number().int().exactOptional(),
       framing: z.enum(FRAMINGS).exactOptional(),
+      band: z.enum(BANDS).exactOptional(),
       pace: z.enum(PACES).exactOptional(),
       lead_ms: z.number().min(0).exactOptional(),
       policy: z.enum(POLICIES).exactOptional(),

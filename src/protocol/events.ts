@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { ERRORS, type GatewayError } from "../errors.ts";
 import {
+  BANDS,
   CALLER_FORMATS,
   CUE_MODES,
   CUE_PROFILES,
@@ -65,6 +66,7 @@ const listenerSettings = exactly({
   format: z.enum(LISTENER_FORMATS),
   frame_ms: ms.describe("10 to 100, a multiple of 10; Opus: 10, 20, 40 or 60"),
   framing: z.enum(FRAMINGS),
+  band: z.enum(BANDS).describe("telephone: 300 to 3400 Hz of the speech"),
   pace: z.enum(PACES),
   lead_ms: ms.describe("How far ahead of playout frames are sent, 0 to 10000"),
   policy: z.enum(POLICIES),

@@ -67,6 +67,9 @@ export const PACES = ["realtime", "burst"] as const;
 export type Pace = (typeof PACES)[number];
 export const FRAMINGS = ["raw", "rtp"] as const;
 export type Framing = (typeof FRAMINGS)[number];
+/** What a listener hears of speech: all of it, or what a telephone passes (300 to 3400 Hz). */
+export const BANDS = ["full", "telephone"] as const;
+export type Band = (typeof BANDS)[number];
 export const POLICIES = ["live", "lossless", "captions"] as const;
 export type Policy = (typeof POLICIES)[number];
 export const OFFSET_UNITS = ["utf16", "cp"] as const;
@@ -93,6 +96,7 @@ export interface ListenerSettings {
   /** 10-100, a multiple of 10; Opus: 10, 20, 40 or 60. */
   readonly frame_ms: number;
   readonly framing: Framing;
+  readonly band: Band;
   readonly pace: Pace;
   /** How far ahead of playout frames are sent, 0-10000. */
   readonly lead_ms: number;

@@ -3,7 +3,7 @@
  * ask for that and pass it through. Several: ask for PCM good enough for the best of them and encode each once.
  */
 import { AUDIO_FORMATS } from "../audio/formats.ts";
-import type { AudioFormat } from "../protocol/vocabulary.ts";
+import type { AudioFormat, Band } from "../protocol/vocabulary.ts";
 
 /** Packet length that the upstream's Opus comes in; other frame lengths have to be encoded here. */
 export const UPSTREAM_OPUS_PACKET_MS = 20;
@@ -11,6 +11,7 @@ export const UPSTREAM_OPUS_PACKET_MS = 20;
 export interface Need {
   readonly format: AudioFormat;
   readonly frameMs: number;
+  readonly band: Band;
 }
 
 export interface RouteOptions {
@@ -30,7 +31,8 @@ export function chooseSourceFormat(
 ): string {
   const [first] = needs;
   if (first === undefined) return "ulaw_8000";
-  if (!isLevelled && needs.every((need) => need.format === first.format)) {
+  const isFull = needs.every((need) => need.band === "full");
+  if (!isLevelled && isFull && needs.every((need) => need.format === first.format)) {
     if (first.format !== "opus_48000") return first.format;
     if (opusBitrateKbps !== null && needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
       return `opus_48000_${opusBitrateKbps}`;
@@ -45,6 +47,7 @@ export function chooseSourceFormat(
 
 /** Whether a rendition can take the upstream's bytes as they are. */
 export function isPassThrough(need: Need, sourceFormat: string): boolean {
+  if (need.band !== "full") return false;
   if (need.format !== "opus_48000") return need.format === sourceFormat;
   return sourceFormat.startsWith("opus_48000_") && need.frameMs === UPSTREAM_OPUS_PACKET_MS;
 }

@@ -3,6 +3,7 @@ import { isFrameLengthAllowed } from "../audio/formats.ts";
 import { GatewayError } from "../errors.ts";
 import type { ConfigureCommand } from "../protocol/commands.ts";
 import {
+  BANDS,
   CALLER_FORMATS,
   type CallerFormat,
   CUE_MODES,
@@ -54,6 +55,7 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
       format,
       frame_ms: numberOf("frame_ms", raw.get("frame_ms")),
       framing: choice("framing", raw.get("framing"), FRAMINGS),
+      band: choice("band", raw.get("band"), BANDS),
       pace: choice("pace", raw.get("pace"), PACES),
       lead_ms: numberOf("lead_ms", raw.get("lead_ms")),
       policy: choice("policy", raw.get("policy"), POLICIES),
@@ -83,6 +85,7 @@ export function reconfigure(
       format: change.format ?? current.format,
       frame_ms: change.frame_ms ?? current.frame_ms,
       framing: change.framing ?? current.framing,
+      band: change.band ?? current.band,
       pace: change.pace ?? current.pace,
       lead_ms: change.lead_ms ?? current.lead_ms,
       policy: change.policy ?? current.policy,
@@ -100,6 +103,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   "format",
   "frame_ms",
   "framing",
+  "band",
   "pace",
   "lead_ms",
   "policy",
@@ -145,6 +149,7 @@ function complete(
     format,
     frame_ms: frameMs,
     framing: given.framing ?? "raw",
+    band: given.band ?? "full",
     pace,
     lead_ms: leadMs,
     // A burst listener takes what it gets as fast as it can: dropping would only lose what it could have waited for.

@@ -9,6 +9,7 @@ import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
 import type { Logger } from "../kit/log.ts";
 import type { CallStart, CallVia, CarrierEvent } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
+import type { Band } from "../protocol/vocabulary.ts";
 import { type Account, speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
@@ -67,6 +68,8 @@ interface LegDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly counts: CarrierCounts;
+  /** What callers hear of speech. */
+  readonly band: Band;
   bridgeOf(session: Session): CallBridge;
   leaveBridge(session: Session, call: BridgedCall, reason: string | undefined): void;
 }
@@ -113,7 +116,7 @@ export class SessionLeg implements CallLeg, BridgedCall {
       onRoom: () => this.drained(),
     });
     participant = session.join(this.#listener, {
-      settings: settingsOf(terms),
+      settings: settingsOf(terms, deps.band),
       ignored: [],
       ...(opusAccount === undefined ? {} : { opusAccount }),
     });
@@ -229,12 +232,13 @@ export class SessionLeg implements CallLeg, BridgedCall {
   }
 }
 
-function settingsOf({ call, leadMs }: CallTerms): Parameters<Session["join"]>[1]["settings"] {
+function settingsOf({ call, leadMs }: CallTerms, band: Band): Parameters<Session["join"]>[1]["settings"] {
   return {
     role: "listener",
     format: call.format,
     frame_ms: call.frameMs,
     framing: "raw",
+    band,
     pace: "realtime",
     lead_ms: leadMs,
     policy: "live",

@@ -2,6 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { Band } from "../protocol/vocabulary.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { Call, type CallOptions } from "./call.ts";
@@ -18,6 +19,8 @@ export interface CallsOptions {
   readonly maxCalls: number;
   /** Sessions at other nodes; null or not given: this one is alone. */
   readonly far?: FarCalls | null;
+  /** What callers hear of speech. Default: all of it. */
+  readonly band?: Band;
 }
 
 export class Calls {
@@ -58,11 +61,12 @@ export class Calls {
 
   /** A leg in a session of this node, of a call here or at another node. Throws what opening and joining a session throw. */
   legHere(options: LegOptions): SessionLeg {
-    const { sessions, clock, log } = this.#options;
+    const { sessions, clock, log, band = "full" } = this.#options;
     return new SessionLeg(options, {
       sessions,
       clock,
       log,
+      band,
       counts: this.stats.of(options.terms.carrier),
       bridgeOf: (session) => this.#bridgeOf(session),
       leaveBridge: (session, call, reason) => this.#leaveBridge(session, call, reason),

@@ -43,6 +43,7 @@ export function greeting(where: {
       format: "opus_48000",
       frame_ms: FRAME_MS,
       framing: "raw",
+      band: "full",
       pace: "realtime",
       lead_ms: where.leadMs,
       policy: "live",

@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<ContainerName, Kind>> = {
 };
 
 /** Keys that mean the same as on a socket. */
-const SOCKET_KEYS = ["lead_ms", "pace", "policy", "frame_ms", "wait"] as const;
+const SOCKET_KEYS = ["lead_ms", "pace", "policy", "frame_ms", "band", "wait"] as const;
 
 /** Throws invalid_field with the key. */
 export function parseAudioRequest(

@@ -343,7 +343,8 @@ export class OutputRouter {
 
   #rendition(settings: ListenerSettings, { made, fromTicks }: SubscriptionStart): Rendition | null {
     if (settings.format === "none") return null;
-    const shape = { format: settings.format, frameMs: settings.frame_ms, framing: settings.framing };
+    const { format, frame_ms: frameMs, framing, band } = settings;
+    const shape = { format, frameMs, framing, band };
     const key = renditionKey(settings);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
@@ -385,8 +386,8 @@ export class OutputRouter {
 
 /** Listeners with the same one share a rendition. */
 function renditionKey(settings: ListenerSettings): string {
-  const { format, frame_ms, framing } = settings;
-  const shape = `${format}/${frame_ms}/${framing}`;
+  const { format, frame_ms, framing, band } = settings;
+  const shape = `${format}/${frame_ms}/${framing}/${band}`;
   // Packets are numbered: who is sent less before a cut would see a hole where others were sent more.
   return framing === "rtp" ? `${shape}/${paceKey(settings)}` : shape;
 }

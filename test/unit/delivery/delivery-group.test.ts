@@ -16,6 +16,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
     format: "ulaw_8000",
     frameMs: 20,
     framing: "raw",
+    band: "full",
     startTicks: 0,
     maxRingBytes: options.maxRingBytes ?? 1_000_000,
     opusPool: {} as OpusPool,

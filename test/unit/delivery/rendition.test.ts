@@ -12,6 +12,7 @@ function create(startMs = 0): Rendition {
     format: "ulaw_8000",
     frameMs: FRAME_MS,
     framing: "raw",
+    band: "full",
     startTicks: startMs * MS,
     maxRingBytes: 1_000_000,
     opusPool: {} as OpusPool,

@@ -28,6 +28,7 @@ describe("parseAudioRequest()", () => {
       role: "listener",
       format: "opus_48000",
       framing: "raw",
+      band: "full",
       events: [],
       lead_ms: 1500,
       pace: "burst",

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { AudioFormat, Band } from "../../../src/protocol/vocabulary.ts";
 import { chooseSourceFormat, isPassThrough } from "../../../src/session/route.ts";
 
-const need = (format: Parameters<typeof isPassThrough>[0]["format"], frameMs = 20) => ({ format, frameMs });
+const need = (format: AudioFormat, frameMs = 20, band: Band = "full") => ({ format, frameMs, band });
 
 describe("chooseSourceFormat()", () => {
   it.each([
@@ -28,6 +29,14 @@ describe("chooseSourceFormat()", () => {
     expect(chooseSourceFormat(needs, { opusBitrateKbps: "64", isLevelled: true })).toBe(expected);
   });
 
+  it("asks for PCM where a listener has the band of a telephone", () => {
+    const options = { opusBitrateKbps: "64", isLevelled: false };
+    expect(chooseSourceFormat([need("ulaw_8000", 20, "telephone")], options)).toBe("pcm_8000");
+    expect(chooseSourceFormat([need("opus_48000"), need("opus_48000", 20, "telephone")], options)).toBe(
+      "pcm_24000",
+    );
+  });
+
   it("asks for PCM where the voice's upstream makes no Opus", () => {
     const options = { opusBitrateKbps: null, isLevelled: false };
     expect(chooseSourceFormat([need("opus_48000")], options)).toBe("pcm_24000");
@@ -41,5 +50,6 @@ describe("isPassThrough()", () => {
     expect(isPassThrough(need("ulaw_8000"), "pcm_8000")).toBe(false);
     expect(isPassThrough(need("opus_48000"), "opus_48000_128")).toBe(true);
     expect(isPassThrough(need("opus_48000", 40), "opus_48000_128")).toBe(false);
+    expect(isPassThrough(need("ulaw_8000", 20, "telephone"), "ulaw_8000")).toBe(false);
   });
 });

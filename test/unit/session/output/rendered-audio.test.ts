@@ -45,6 +45,7 @@ function made(samples: number, fromMs: number, format: "pcm_8000" | "pcm_24000" 
       format,
       frameMs: 20,
       framing: "raw",
+      band: "full",
       maxRingBytes: 1_000_000,
       opusPool: new SlowEncoder(1).pool,
       onLateFrame: () => undefined,
