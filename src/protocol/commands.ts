@@ -28,6 +28,8 @@ export const MAX_LOUDNESS_LUFS = -10;
 /** Replacement rules of one utterance, and the length of each side. */
 const MAX_REPLACEMENTS = 256;
 const MAX_REPLACEMENT_CHARS = 200;
+/** Longest sound that the gateway makes. */
+const MAX_GENERATED_MS = 600_000;
 /** What a text may hold, as text/check.ts has it, of which this layer takes nothing. */
 const SPEAKABLE = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 
@@ -102,6 +104,44 @@ const sound = {
     .exactOptional()
     .describe("Of `audio`; default wav"),
 };
+const hertz = z.number().min(20).max(20_000);
+const dbfs = z.number().min(-90).max(0).exactOptional();
+const generatedOptions = {
+  ms: z.number().int().min(20).max(MAX_GENERATED_MS).describe("How long it lasts, at most"),
+  until_speech: z
+    .boolean()
+    .exactOptional()
+    .describe("It ends when what stands behind it in the queue has come; default false"),
+};
+/** What the gateway makes itself, in place of `audio`. */
+const generated = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("tone"),
+    hertz: z
+      .union([hertz, z.array(hertz).min(1).max(2).readonly()])
+      .describe("One frequency, or two at once"),
+    on_ms: z
+      .number()
+      .int()
+      .min(20)
+      .max(60_000)
+      .exactOptional()
+      .describe("Heard for so long, then silent for off_ms, in turns"),
+    off_ms: z.number().int().min(20).max(60_000).exactOptional(),
+    dbfs: dbfs.describe("Its power; 0: of a sine of full scale; default -20"),
+    ...generatedOptions,
+  }),
+  z.object({
+    kind: z.literal("ring"),
+    dbfs: dbfs.describe("Default -20"),
+    ...generatedOptions,
+  }),
+  z.object({
+    kind: z.literal("noise"),
+    dbfs: dbfs.describe("Default -60"),
+    ...generatedOptions,
+  }),
+]);
 /** How a text is made ready for speaking. Without them the connection's own (`configure`), else the gateway's. */
 const textOptions = {
   clean: z.array(z.enum(CLEANINGS)).readonly().exactOptional(),
@@ -175,13 +215,25 @@ export const COMMANDS = {
     audio: sound.audio,
     format: sound.format,
     prepared_id: id.exactOptional().describe("What `prepare` has made, in place of `audio`"),
+    sound: generated.exactOptional().describe("A tone, a ring or noise, in place of `audio`"),
     utterance_id,
     ...queueOptions,
     ...traced,
-  }).refine((play) => (play.audio === undefined) !== (play.prepared_id === undefined), {
-    path: ["audio"],
-    message: "expected audio or prepared_id, one of the two",
-  }),
+  })
+    .refine(
+      (play) => [play.audio, play.prepared_id, play.sound].filter((what) => what !== undefined).length === 1,
+      {
+        path: ["audio"],
+        message: "expected audio, prepared_id or sound, one of the three",
+      },
+    )
+    .refine(
+      ({ sound }) => sound?.kind !== "tone" || (sound.on_ms === undefined) === (sound.off_ms === undefined),
+      {
+        path: ["sound", "off_ms"],
+        message: "expected on_ms and off_ms, both or none",
+      },
+    ),
   prepare: command("prepare", "Synthesizes a text, or keeps a sound, to be played later and at once", {
     prepared_id: id.exactOptional().describe("Replaces what has it; default: a new one"),
     text: z.string().exactOptional(),
@@ -261,6 +313,8 @@ export type SpeakCommand = CommandOf<"speak">;
 export type TextCommand = CommandOf<"text">;
 export type DialogueCommand = CommandOf<"dialogue">;
 export type PlayCommand = CommandOf<"play">;
+/** What `play` has in place of audio. */
+export type SoundOptions = NonNullable<PlayCommand["sound"]>;
 export type PrepareCommand = CommandOf<"prepare">;
 export type InterruptCommand = CommandOf<"interrupt">;
 export type CancelCommand = CommandOf<"cancel">;

@@ -20,7 +20,7 @@ import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playb
 import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
-import { roomFor, soundOf } from "./sound.ts";
+import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 import { traceOf } from "./utterance-trace.ts";
 
@@ -79,10 +79,7 @@ function carryOut(from: Connection, command: SessionCommand): void {
     }
     case "play": {
       participant.mustSpeak();
-      const { utterance, ahead } =
-        command.prepared_id === undefined
-          ? playSound(session, command, from)
-          : playPrepared(session, { ...command, prepared_id: command.prepared_id }, from);
+      const { utterance, ahead } = play(session, command, from);
       reportQueued(participant, utterance, ahead);
       session.textChanged();
       return;
@@ -225,6 +222,21 @@ function prepare(from: Connection, command: PrepareCommand): void {
   const { textOptions } = from.participant;
   const said: SpeakCommand = { ...textOptions, ...options, type: "speak", text };
   prepareSpeech(from, prepared_id, voiced(from.session, said));
+}
+
+/** Queues a sound, or what was prepared. */
+function play(
+  session: Session,
+  command: PlayCommand,
+  account: Account,
+): { utterance: Utterance; ahead: number } {
+  const { prepared_id, sound } = command;
+  if (prepared_id !== undefined) return playPrepared(session, { ...command, prepared_id }, account);
+  if (sound === undefined) return playSound(session, command, account);
+  const options = admit(session, command, { characters: 0, account });
+  const made = { format: generatedFormat(session.needs()), generated: generatedOf(sound) };
+  const utterance = Utterance.ofSound(options, command, made);
+  return { utterance, ahead: session.queue.add(utterance) };
 }
 
 /** Queues what was prepared. */

@@ -1,16 +1,53 @@
-/** Sounds that clients send to be played as they are: read, checked, and counted while they are kept. */
+/** Sounds that clients send, or have made, to be played as they are: read, checked, and counted while they are kept. */
 import { bytesPerSample, sampledFormatOf } from "../audio/analysis/silence.ts";
 import { readWav, WavError } from "../audio/containers/wav-reader.ts";
+import { type GeneratedSound, RING } from "../audio/generated-sound.ts";
 import { GatewayError } from "../errors.ts";
 import type { ByteRoom } from "../kit/byte-room.ts";
-import type { PlayCommand } from "../protocol/commands.ts";
+import type { PlayCommand, SoundOptions } from "../protocol/commands.ts";
 import { SOUND_FORMATS } from "../protocol/vocabulary.ts";
+import type { Generated } from "./generated-attempt.ts";
+import { chooseSourceFormat, type Need } from "./route.ts";
 
 export interface Sound {
   /** One of the upstream's, of samples. */
   readonly format: string;
   /** Whole samples. */
   readonly audio: Uint8Array;
+}
+
+/** What a tone or ring is without a level, and noise, dB of a sine of full scale. */
+const TONE_DBFS = -20;
+const NOISE_DBFS = -60;
+/** For nobody in particular. */
+const DEFAULT_RATE = 24_000;
+
+export function generatedOf(options: SoundOptions): Generated {
+  return { sound: kindOf(options), ms: options.ms, isUntilSpeech: options.until_speech ?? false };
+}
+
+/** Samples as good as the best listener's. */
+export function generatedFormat(needs: readonly Need[]): string {
+  if (needs.length === 0) return `pcm_${DEFAULT_RATE}`;
+  return chooseSourceFormat(needs, { opusBitrateKbps: null, isLevelled: true });
+}
+
+function kindOf(options: SoundOptions): GeneratedSound {
+  switch (options.kind) {
+    case "noise":
+      return { kind: "noise", dbfs: options.dbfs ?? NOISE_DBFS };
+    case "ring":
+      return { kind: "tone", ...RING, dbfs: options.dbfs ?? TONE_DBFS };
+    case "tone": {
+      const { hertz, on_ms: onMs, off_ms: offMs } = options;
+      return {
+        kind: "tone",
+        hertz: typeof hertz === "number" ? [hertz] : hertz,
+        cadence: onMs === undefined || offMs === undefined ? null : { onMs, offMs },
+        dbfs: options.dbfs ?? TONE_DBFS,
+      };
+    }
+  }
 }
 
 type SentSound = Required<Pick<PlayCommand, "audio">> & Pick<PlayCommand, "format">;

@@ -162,7 +162,7 @@ export class Renderer {
         carryOver: this.#carryOver,
         baseTicks: this.head.ticks,
         writer: this.#options.writer,
-        aheadTicks: tuning.aheadMs * TICKS_PER_MS,
+        aheadTicks: Math.min(tuning.aheadMs, attempt.mostAheadMs ?? tuning.aheadMs) * TICKS_PER_MS,
         trimTicks: utterance.isSound ? 0 : tuning.trimMs * TICKS_PER_MS,
         wants: (kind) => this.#options.output.wasWanted(kind),
         isFollowed: this.#options.isFollowed,

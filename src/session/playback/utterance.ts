@@ -22,6 +22,7 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { Subject } from "../../upstream/types.ts";
+import { type Generated, GeneratedAttempt } from "../generated-attempt.ts";
 import type { PreparedText } from "../prepared/prepared-audio.ts";
 import { RestartPlaces } from "../restart-places.ts";
 import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
@@ -34,6 +35,15 @@ import type { TimedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
 import { UtteranceText } from "./utterance-text.ts";
 
+/** What need not be asked for. */
+type OwnAttempt = ReplayAttempt | GeneratedAttempt;
+
+/** A sound that is made, and in what format of samples. */
+interface GeneratedIn {
+  readonly format: string;
+  readonly generated: Generated;
+}
+
 /** What was heard before it was interrupted, and where it went on last. */
 interface Resumption {
   /** Offset in the spoken text where it goes on; what is before was heard. */
@@ -42,7 +52,7 @@ interface Resumption {
   readonly timing: Timing;
   readonly heardTicks: number;
   /** Kept audio that is spoken first. */
-  readonly replays: readonly ReplayAttempt[];
+  readonly replays: readonly OwnAttempt[];
   /** End of the spoken text that kept audio says. */
   readonly keptEnd: number;
 }
@@ -50,7 +60,7 @@ interface Resumption {
 /** What is kept of it when it is interrupted, so that `resume` can go on with it. */
 export interface Snapshot {
   /** Audio that had come, in its order: it is spoken first. Empty: all is asked for again. */
-  readonly replays: readonly ReplayAttempt[];
+  readonly replays: readonly OwnAttempt[];
   /** Offset in the spoken text where it goes on. */
   readonly spokenStart: number;
   /** Where on the former timeline it goes on. */
@@ -173,9 +183,9 @@ export class Utterance {
   level: UtteranceLevel | null = null;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** What it has to say that need not be asked for: a sound. */
-  readonly #own: ReplayAttempt[] = [];
+  readonly #own: OwnAttempt[] = [];
   /** Kept audio that was not asked for yet. */
-  #replays: ReplayAttempt[] = [];
+  #replays: OwnAttempt[] = [];
   /** Identifies the utterance for its requests, which need nothing else of it. */
   readonly identity: object = {};
   #charactersBilled: number | null = null;
@@ -246,17 +256,21 @@ export class Utterance {
   }
 
   /** Without text. It is played as it is. */
-  static ofSound(options: UtteranceOptions, command: PlayCommand, { format, audio }: Sound): Utterance {
+  static ofSound(options: UtteranceOptions, command: PlayCommand, sound: Sound | GeneratedIn): Utterance {
     const queue = queueOptionsOf(command);
     const input = (spoken: SpokenText): UtteranceText => UtteranceText.whole(spoken, "", options.acceptedMs);
     const utterance = new Utterance(options, { kind: "sound", options: queue }, { own: queue, input });
-    utterance.chooseSourceFormat(format);
+    utterance.chooseSourceFormat(sound.format);
     const times = newTimes(
       { start: 0, end: 0 },
       { arrivedMs: options.acceptedMs, cutMs: options.acceptedMs },
     );
     const segment = { text: "", start: 0, end: 0, times };
-    utterance.#own.push(soundAttempt(segment, format, audio));
+    utterance.#own.push(
+      "audio" in sound
+        ? soundAttempt(segment, sound.format, sound.audio)
+        : new GeneratedAttempt(segment, sound.format, sound.generated),
+    );
     utterance.#replays = [...utterance.#own];
     return utterance;
   }
@@ -330,10 +344,10 @@ export class Utterance {
     return this.input.isEnded && this.input.segments.isEmpty && this.#replays.length === 0;
   }
   /** Kept audio that was not taken yet. */
-  get replays(): readonly ReplayAttempt[] {
+  get replays(): readonly OwnAttempt[] {
     return this.#replays;
   }
-  takeReplay(): ReplayAttempt | undefined {
+  takeReplay(): OwnAttempt | undefined {
     return this.#replays.shift();
   }
   takeSegment(): TimedSegment | undefined {

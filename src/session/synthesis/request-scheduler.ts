@@ -112,6 +112,7 @@ export class RequestScheduler {
 
   /** Asks for the next segment of the first utterance that has one, if it is time. */
   openNext(queue: readonly Utterance[]): void {
+    if (this.#attempts[1]?.attempt.hasChunk === true) this.first?.attempt.giveWay?.();
     if (this.#isClosed || !this.hasRoom || !this.#options.isListened() || !this.#isInBudget()) return;
     for (const utterance of queue) {
       if (utterance.isSettled) continue;

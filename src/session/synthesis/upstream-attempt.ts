@@ -53,6 +53,10 @@ export interface Attempt {
   hold?(): void;
   readOn?(): void;
   take(): SynthesisChunk | undefined;
+  /** No more of it is taken ahead of what is rendered, ms; default: as much as there may be. */
+  readonly mostAheadMs?: number;
+  /** What is said behind it has come. */
+  giveWay?(): void;
   abort(): void;
 }
 

@@ -80,6 +80,7 @@ const parseNative: Target = {
       settings: { stability: 0.5 },
     },
     { type: "play", audio: "AAAA", format: "pcm_8000", replace: "all" },
+    { type: "play", sound: { kind: "tone", hertz: [440, 480], on_ms: 100, off_ms: 100, ms: 1000 } },
     { type: "prepare", text: "Hi", prepared_id: "p", loudness_lufs: -20 },
     { type: "played", at_ms: 12.5, seq: 3 },
     { type: "configure", format: "opus_48000", events: ["words"], lead_ms: 300 },
