@@ -13,6 +13,7 @@ import type {
   PrepareCommand,
   ResumeCommand,
   SpeakCommand,
+  StopCommand,
   TextCommand,
 } from "../protocol/commands.ts";
 import type {
@@ -155,7 +156,10 @@ export class Connection {
     return this.#ask({ type: "dialogue", ...fields, utterance_id }, "utterance.queued", utterance_id);
   }
 
-  /** Queues a sound (base64, or the bytes of a file or of samples), or what was prepared. */
+  /**
+   * Queues a sound (base64, or the bytes of a file or of samples), or what was prepared. With `under` it is mixed into speech
+   * instead, and ends by itself or by `stop`: see the events `sound.started` and `sound.ended`.
+   */
   play(what: PlayFields): Promise<UtteranceQueuedEvent> {
     const utterance_id = what.utterance_id ?? this.newUtteranceId();
     const command: Command = { type: "play", ...withBase64(what), utterance_id };
@@ -219,6 +223,11 @@ export class Connection {
    */
   cancel(options: Fields<CancelCommand> = {}): void {
     this.#line.send({ type: "cancel", ...options });
+  }
+
+  /** Ends a sound under speech, or all of them; each ends with `sound.ended`. A refusal comes as an `error` event. */
+  stop(options: Fields<StopCommand> = {}): void {
+    this.#line.send({ type: "stop", ...options });
   }
 
   /**

@@ -96,6 +96,24 @@ export const replacements = z
   )
   .max(MAX_REPLACEMENTS)
   .readonly();
+const fade = z.number().min(0).max(10_000).exactOptional();
+/** How a sound under speech is mixed. */
+const underOptions = {
+  gain_db: z.number().min(-60).max(20).exactOptional().describe("Its gain under speech and alone; default 0"),
+  duck_db: z
+    .number()
+    .min(0)
+    .max(60)
+    .exactOptional()
+    .describe("So much softer while something is spoken; default 12"),
+  fade_in_ms: fade.describe("Default 20"),
+  fade_out_ms: fade.describe("At its end and on `stop`; default 20"),
+  loop: z
+    .union([z.boolean(), z.literal("speech")])
+    .exactOptional()
+    .describe("true: again until it is stopped; speech: until nothing is queued any more; default false"),
+};
+const UNDER_NAMES = Object.keys(underOptions) as (keyof typeof underOptions)[];
 /** What is played as it is. */
 const sound = {
   audio: z.string().min(1).exactOptional().describe("Base64"),
@@ -219,7 +237,26 @@ export const COMMANDS = {
     utterance_id,
     ...queueOptions,
     ...traced,
+    under: z.boolean().exactOptional().describe("Under speech and not in the queue; default false"),
+    ...underOptions,
   })
+    .refine(({ under, ...play }) => under === true || UNDER_NAMES.every((name) => play[name] === undefined), {
+      path: ["under"],
+      message: `expected true, as ${UNDER_NAMES.join(", ")} are of sounds under speech`,
+    })
+    .refine(
+      ({ under, priority, replace, traceparent }) =>
+        under !== true || (priority ?? replace ?? traceparent) === undefined,
+      {
+        path: ["under"],
+        message:
+          "expected no priority, replace or traceparent: what is played under speech is not in the queue",
+      },
+    )
+    .refine(({ under, sound }) => under !== true || sound?.until_speech !== true, {
+      path: ["sound", "until_speech"],
+      message: "expected none under speech",
+    })
     .refine(
       (play) => [play.audio, play.prepared_id, play.sound].filter((what) => what !== undefined).length === 1,
       {
@@ -259,6 +296,10 @@ export const COMMANDS = {
         .describe("Audio that is still played before the cut"),
     },
   ),
+  stop: command("stop", "Ends a sound under speech; without an id all of them", {
+    utterance_id,
+    fade_ms: fade.describe("It falls to nothing in so long; default: its fade_out_ms"),
+  }),
   cancel: command("cancel", "Takes what has not begun out of the queue: one utterance, or all of them", {
     utterance_id,
   }),
@@ -317,6 +358,7 @@ export type PlayCommand = CommandOf<"play">;
 export type SoundOptions = NonNullable<PlayCommand["sound"]>;
 export type PrepareCommand = CommandOf<"prepare">;
 export type InterruptCommand = CommandOf<"interrupt">;
+export type StopCommand = CommandOf<"stop">;
 export type CancelCommand = CommandOf<"cancel">;
 export type ResumeCommand = CommandOf<"resume">;
 export type PlayedCommand = CommandOf<"played">;

@@ -199,6 +199,15 @@ export const EVENTS = {
     segments: list(segmentWaterfall).describe("Stages of each segment that was played, the first 64"),
     error: errorShape.exactOptional(),
   }),
+  "sound.started": event("sound.started", "A sound under speech begins", { utterance_id, start_ms }),
+  "sound.ended": event("sound.ended", "A sound under speech is over", {
+    utterance_id,
+    outcome: z
+      .enum(["done", "stopped", "interrupted"])
+      .describe("done: its end, or with loop=speech that of the speech"),
+    start_ms,
+    end_ms,
+  }),
   prepared: event("prepared", "Answer to `prepare`: it can be played now", {
     prepared_id: z.string(),
     characters: count.describe("Of the text; 0 for a sound"),

@@ -22,6 +22,7 @@ import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
+import { playUnder } from "./under/play-under.ts";
 import { traceOf } from "./utterance-trace.ts";
 
 /** All but what the door answers. */
@@ -79,6 +80,11 @@ function carryOut(from: Connection, command: SessionCommand): void {
     }
     case "play": {
       participant.mustSpeak();
+      if (command.under === true) {
+        reportQueued(participant, { id: playUnder(session, command) }, 0);
+        session.textChanged();
+        return;
+      }
       const { utterance, ahead } = play(session, command, from);
       reportQueued(participant, utterance, ahead);
       session.textChanged();
@@ -100,6 +106,10 @@ function carryOut(from: Connection, command: SessionCommand): void {
     case "interrupt":
       participant.mustInterrupt();
       session.interruptions.interrupt(command.utterance_id, command.keep_ms);
+      return;
+    case "stop":
+      participant.mustSpeak();
+      session.utterances.stop(command.utterance_id, command.fade_ms);
       return;
     case "cancel":
       participant.mustInterrupt();
@@ -137,7 +147,7 @@ function carryOut(from: Connection, command: SessionCommand): void {
   }
 }
 
-function reportQueued(participant: Participant, { id }: Utterance, ahead: number): void {
+function reportQueued(participant: Participant, { id }: Pick<Utterance, "id">, ahead: number): void {
   participant.saidIds.add(id);
   participant.send((base) => ({ type: "utterance.queued", ...base, utterance_id: id, ahead }));
 }

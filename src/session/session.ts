@@ -36,6 +36,7 @@ import type { SavedConnection, SavedSession, SpeechReader } from "./saved-sessio
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
 import { SessionReader, saveConnection, sentTicksOf } from "./takeover/save-session.ts";
 import { Speakers } from "./text-input/speakers.ts";
+import { UnderSounds } from "./under/under-sounds.ts";
 
 export interface SessionOptions {
   readonly id: string;
@@ -79,6 +80,8 @@ export class Session {
   readonly interruptions: Interruptions;
   /** To be played later. */
   readonly prepared: PreparedStore;
+  /** Sounds that are played under speech. */
+  readonly under: UnderSounds;
   /** Whose texts are still coming. */
   readonly speakers: Speakers;
   readonly #deps: SessionDeps;
@@ -125,12 +128,14 @@ export class Session {
       counters: deps.counters,
       cueRecords: this.#cueRecords,
     });
+    this.under = new UnderSounds(this.#writer);
     this.#marks = new Marks(this.#writer, deps.tuning.maxMarks);
     const isListened = (): boolean => deps.tuning.nobodyListens === "speak" || this.#connections.isListened;
     this.queue = new PlaybackQueue({
       deps,
       output: this.#output,
       writer: this.#writer,
+      under: this.under,
       marks: this.#marks,
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
@@ -176,11 +181,12 @@ export class Session {
       this.speakers.forget(utterance);
       this.changed();
     };
-    this.interruptions = new Interruptions({ ...parts, playout: this.#playout, onGone });
+    this.interruptions = new Interruptions({ ...parts, under: this.under, playout: this.#playout, onGone });
     this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
       interruptions: this.interruptions,
+      under: this.under,
       onGone,
     });
     if (deps.tuning.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
@@ -268,8 +274,12 @@ export class Session {
     return msOfTicks(participant.sentTicks(this.queue.writeTicks));
   }
 
-  /** Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. */
+  /**
+   * Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. Never
+   * where sounds go on alone.
+   */
   isSentOut(participant: Participant): boolean {
+    if (this.queue.renderer.head.isAlone) return false;
     const last = this.queue.unplayed.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
     return last.endTicks !== null && this.sentMs(participant) >= msOfTicks(last.endTicks);
@@ -375,6 +385,7 @@ export class Session {
     this.#clock.close();
     this.queue.close();
     this.speakers.close();
+    this.under.close();
     this.prepared.close();
     this.#connections.close(error);
     this.#cueRecords.close();

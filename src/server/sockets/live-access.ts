@@ -26,6 +26,7 @@ const NEEDED: Readonly<Record<SessionCommand["type"], Action | null>> = {
   dialogue: "speak",
   play: "speak",
   prepare: "speak",
+  stop: "speak",
   resume: "speak",
   mark: "speak",
   interrupt: "interrupt",

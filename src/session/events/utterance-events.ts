@@ -2,6 +2,7 @@
 import type { GatewayError } from "../../errors.ts";
 import {
   errorBody,
+  type Heard,
   type InterruptedEvent,
   type SegmentWaterfall,
   type UtteranceDoneEvent,
@@ -226,4 +227,28 @@ export function writeInterrupted(
     resumable: cut.isResumable,
     next_ms: nextTicks === null ? null : msOfTicks(nextTicks),
   }));
+}
+
+/** Of a sound under speech, in answer to a command that cut no speech. */
+export function writeSoundInterrupted(
+  writer: EventWriter,
+  sound: { readonly id: string; readonly heardTicks: number; readonly atTicks: number },
+): Heard {
+  const heard: Heard = {
+    text: "",
+    end: 0,
+    ms: msOfTicks(sound.heardTicks),
+    source: "estimate",
+    bound_ms: 0,
+  };
+  writer.write({ positionTicks: sound.atTicks, kind: null, utterance: null }, (base) => ({
+    type: "interrupted",
+    ...base,
+    utterance_id: sound.id,
+    heard,
+    unheard_text: "",
+    resumable: false,
+    next_ms: null,
+  }));
+  return heard;
 }

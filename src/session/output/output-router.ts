@@ -246,6 +246,24 @@ export class OutputRouter {
     return startTicks;
   }
 
+  /** Where everybody's frame has ended that holds what stands before `ticks`. */
+  frameEnd(ticks: number): number {
+    let endTicks = ticks;
+    for (const { endTicks: madeTicks, frameTicks } of this.#renditions.values()) {
+      const frames = Math.max(0, Math.ceil((ticks - madeTicks) / frameTicks));
+      endTicks = Math.max(endTicks, madeTicks + frames * frameTicks);
+    }
+    return endTicks;
+  }
+
+  /** Whether a frame of everybody's ends there. */
+  endsFramesAt(ticks: number): boolean {
+    for (const { endTicks, frameTicks } of this.#renditions.values()) {
+      if ((ticks - endTicks) % frameTicks !== 0) return false;
+    }
+    return true;
+  }
+
   /** Pads every rendition's last frame; returns the position behind the longest of them. */
   flush(writeTicks: number): number {
     let endTicks = writeTicks;

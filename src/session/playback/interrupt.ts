@@ -5,11 +5,12 @@ import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Heard } from "../../protocol/events.ts";
 import type { ListenersHeard, Playout } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
+import { writeFinished, writeInterrupted, writeSoundInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import type { UnderSounds } from "../under/under-sounds.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
@@ -35,6 +36,8 @@ export interface InterruptionsOptions {
   readonly clock: PlaybackClock;
   /** Where the listeners are. */
   readonly playout: Playout;
+  /** Sounds under speech. */
+  readonly under: UnderSounds;
   /** It is cut. */
   readonly onGone: (utterance: Utterance) => void;
 }
@@ -56,10 +59,33 @@ export class Interruptions {
 
   /**
    * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
-   * or null where the cut comes later.
+   * or null where the cut comes later. What is under speech ends as well, or what is named of it alone.
    * Throws nothing_to_interrupt, unknown_utterance, queue_full.
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    const { under } = this.#options;
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    if (utteranceId !== undefined && !under.has(utteranceId))
+      return this.interruptSpeech(utteranceId, keepMs);
+    if (under.isEmpty) return this.interruptSpeech(undefined, keepMs);
+    const isSpeechMeant = utteranceId === undefined && this.#cuttable.length > 0;
+    const receipts = isSpeechMeant ? this.interruptSpeech(undefined, keepMs) : [];
+    const ended = under.interrupt(utteranceId, this.#clock.playheadTicks);
+    // Speech that is cut has the answer.
+    const own = isSpeechMeant ? [] : ended.map((sound) => this.#reportSound(sound));
+    this.#queue.endStopped();
+    this.#clock.advance();
+    return receipts === null ? null : [...receipts, ...own];
+  }
+
+  #reportSound({ id, heardTicks }: { readonly id: string; readonly heardTicks: number }): InterruptReceipt {
+    const sound = { id, heardTicks, atTicks: this.#clock.playheadTicks };
+    const heard = writeSoundInterrupted(this.#options.writer, sound);
+    return { utterance_id: id, heard, unheard_text: "", resumable: false };
+  }
+
+  /** As `interrupt`; sounds under speech go on. */
+  interruptSpeech(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);

@@ -32,6 +32,13 @@ const MIN_RENDERED_MS = 20;
  */
 const SURPLUS_MS = 300;
 
+/**
+ * Sounds under speech are made so far ahead where nothing is spoken, and so often: what is said then begins behind what was
+ * made.
+ */
+const ALONE_AHEAD_MS = 100;
+const ALONE_BATCH_MS = 40;
+
 /** Nobody paces a burst listener: with less than this to play it is sent words in parts. */
 const MIN_BURST_AHEAD_MS = 100;
 
@@ -192,7 +199,9 @@ export class PlaybackClock {
     const neededTicks = Math.min(renderedTicks, limitTicks);
     const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
-    const wasRendered = isListened && renderer.render({ untilTicks, neededTicks, surplusTicks });
+    const aloneMs = Math.min(this.#renderedMs, ALONE_AHEAD_MS + output.demand.maxFrameMs);
+    const aloneTicks = Math.min(playheadTicks + aloneMs * TICKS_PER_MS, limitTicks);
+    const wasRendered = isListened && renderer.render({ untilTicks, neededTicks, surplusTicks, aloneTicks });
     this.#isShort = queue.writeTicks < neededTicks;
     if (!this.#playhead.isRunning) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
@@ -215,7 +224,12 @@ export class PlaybackClock {
       const { writeTicks } = queue;
       const untilTicks = Math.min(writeTicks + stepTicks, output.losslessLimitTicks());
       const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
-      const wasRendered = renderer.render({ untilTicks, neededTicks, surplusTicks: 0 });
+      const wasRendered = renderer.render({
+        untilTicks,
+        neededTicks,
+        surplusTicks: 0,
+        aloneTicks: Number.NEGATIVE_INFINITY,
+      });
       this.#playhead.stop(queue.writeTicks);
       this.#collectAndTrim(clock.nowMs());
       this.#send();
@@ -257,7 +271,8 @@ export class PlaybackClock {
   /** A multiple of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
     const steps = Math.floor(this.#options.output.demand.minLeadMs / 3 / WAKE_GRID_MS);
-    return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);
+    const mostMs = this.#options.renderer.head.isAlone ? ALONE_BATCH_MS : 100;
+    return Math.min(mostMs, Math.max(1, steps) * WAKE_GRID_MS);
   }
 
   #schedule(nowMs: number): void {

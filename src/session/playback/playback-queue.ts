@@ -64,6 +64,7 @@ export class PlaybackQueue {
       deps,
       output,
       isListened: options.isListened,
+      isMixed: () => !options.under.isEmpty,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
       playerOf: (attempt) => this.renderer.playerOf(attempt),
@@ -127,7 +128,7 @@ export class PlaybackQueue {
       writeTicks,
       buffer,
       utteranceTicks: current?.startTicks ?? null,
-      isOpen: this.#utterances.some(({ state }) => state.kind === "speaking"),
+      isOpen: this.renderer.head.isAlone || this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
@@ -190,7 +191,17 @@ export class PlaybackQueue {
       first.leaveQueue();
       this.#emitOver(first);
       this.#options.onPlayed(first);
+      if (this.isIdle) {
+        this.#options.under.endWithSpeech();
+        this.endStopped();
+      }
     }
+  }
+
+  /** Sounds under speech that are to end are over, where none is made. */
+  endStopped(): void {
+    const isSpeaking = this.#utterances.some(({ state }) => state.kind === "speaking");
+    if (!isSpeaking && !this.renderer.head.isAlone) this.renderer.head.endStopped();
   }
 
   // ---- what changes it -------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ interface RenderLimits {
   readonly neededTicks: number;
   /** So much more of the same segment, ticks, where it is there. */
   readonly surplusTicks: number;
+  /** Up to here sounds under speech go on where nothing is spoken. */
+  readonly aloneTicks: number;
 }
 
 export interface RendererOptions extends WriteHeadOptions {
@@ -69,7 +71,11 @@ export class Renderer {
     for (;;) {
       const isEnough = this.head.ticks >= limits.untilTicks;
       const player = isEnough ? this.#player : (this.#player ?? this.#nextPlayer());
-      if (player === null) break;
+      if (player === null) {
+        // Between the segments of an utterance as little is put as anywhere in it.
+        if ((this.#options.current()?.startTicks ?? null) === null) this.head.goOnAlone(limits.aloneTicks);
+        break;
+      }
       try {
         if (isEnough) {
           player.look();

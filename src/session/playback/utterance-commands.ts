@@ -4,9 +4,11 @@
  */
 import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../ports.ts";
+import type { UnderSounds } from "../under/under-sounds.ts";
 import { type Interruptions, unknownUtterance } from "./interrupt.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
@@ -22,6 +24,8 @@ export interface UtteranceCommandsOptions {
   readonly writer: EventWriter;
   readonly clock: PlaybackClock;
   readonly interruptions: Interruptions;
+  /** Sounds under speech. */
+  readonly under: UnderSounds;
   /** Taken out of the queue. */
   readonly onGone: (utterance: Utterance) => void;
 }
@@ -57,7 +61,15 @@ export class UtteranceCommands {
         { retryAfterMs: 1000 },
       );
     }
-    return this.#ids.take(wantedId, (id) => this.#queue.find(id) !== undefined);
+    return this.#ids.take(wantedId, (id) => this.#isInUse(id));
+  }
+
+  /** For a sound under speech, which takes no place in the queue. Throws utterance_id_taken, session_closed, draining. */
+  takeId(wantedId: string | undefined): string {
+    if (this.#isClosed)
+      throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new sounds");
+    return this.#ids.take(wantedId, (id) => this.#isInUse(id));
   }
 
   /** The id of an utterance that another node had accepted. */
@@ -77,7 +89,11 @@ export class UtteranceCommands {
 
   /** Throws utterance_id_taken. */
   mustBeFree(id: string): void {
-    this.#ids.mustBeFree(id, (taken) => this.#queue.find(taken) !== undefined);
+    this.#ids.mustBeFree(id, (taken) => this.#isInUse(taken));
+  }
+
+  #isInUse(id: string): boolean {
+    return this.#queue.find(id) !== undefined || this.#options.under.has(id);
   }
 
   /** Whether an utterance with this id was there and is over, as far as is remembered. */
@@ -129,7 +145,7 @@ export class UtteranceCommands {
   replace(what: Replace): void {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
     this.#queue.emitPlayed(this.#clock.playheadTicks);
-    if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interrupt(undefined);
+    if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interruptSpeech(undefined, 0);
     else if (what === "queued" && this.#queue.unbegun.length > 0) this.cancel(undefined);
   }
 
@@ -148,6 +164,21 @@ export class UtteranceCommands {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
     this.#queue.resume(utteranceId);
     this.#options.deps.counters.utterancesResumed += 1;
+    this.#clock.advance();
+  }
+
+  /** Ends sounds under speech, one or all; each falls to nothing. Throws unknown_utterance. */
+  stop(soundId: string | undefined, fadeMs: number | undefined): void {
+    const { under } = this.#options;
+    if (soundId === undefined ? under.isEmpty : !under.has(soundId)) {
+      throw new GatewayError(
+        "unknown_utterance",
+        `No such sound to stop: ${soundId ?? "none is played under speech"}`,
+        { field: "utterance_id" },
+      );
+    }
+    under.stop(soundId, fadeMs === undefined ? undefined : fadeMs * TICKS_PER_MS);
+    this.#queue.endStopped();
     this.#clock.advance();
   }
 

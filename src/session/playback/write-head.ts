@@ -2,6 +2,7 @@
  * The end of all audio rendered so far, and what happens there: slices are rendered, utterances and segments begin and end,
  * and segments of one utterance are joined.
  */
+import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { CueTracks } from "../captions/cue-tracks.ts";
 import { layOutLate } from "../captions/late-cues.ts";
@@ -9,8 +10,10 @@ import type { EventWriter } from "../events/event-writer.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { ResumeBuffer } from "../resume/resume-buffer.ts";
+import { generatedFormat } from "../sound.ts";
 import { type Slice, silenceSlice } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { UnderSounds } from "../under/under-sounds.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import { Splice } from "./splice.ts";
 import { UnsentSegments } from "./unsent-segments.ts";
@@ -24,6 +27,8 @@ const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
 const MAX_RECENT_BYTES = 4 * 1024 * 1024;
 /** A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays. */
 const LATE_TICKS = 500 * TICKS_PER_MS;
+/** Sounds go on alone in pieces of this: most frames are cut out of one without copying. */
+const ALONE_TICKS = 20 * TICKS_PER_MS;
 /** How far behind listeners play is asked so often: that looks at each of them. */
 const ASK_EVERY_TICKS = 250 * TICKS_PER_MS;
 
@@ -31,6 +36,8 @@ export interface WriteHeadOptions {
   readonly deps: SessionDeps;
   readonly output: OutputRouter;
   readonly writer: EventWriter;
+  /** What is mixed into speech. */
+  readonly under: UnderSounds;
   readonly playheadTicks: () => number;
   /** Where the listener is that is furthest behind. */
   readonly heardTicks: () => number;
@@ -49,6 +56,8 @@ export class WriteHead {
   #askedTicks = 0;
   readonly unsent = new UnsentSegments();
   #ticks = 0;
+  /** Sounds go on alone behind the last speech: nobody's frames were filled up there. */
+  #isAlone = false;
 
   constructor(options: WriteHeadOptions) {
     this.#options = options;
@@ -62,17 +71,68 @@ export class WriteHead {
   }
 
   push(slice: Slice): void {
-    const { output, deps } = this.#options;
-    output.push(slice);
+    const { output, deps, under } = this.#options;
+    output.push(under.isEmpty ? slice : under.mix(slice, this.#ticks));
+    // Without what is under it: kept speech is mixed when it is played.
     if (deps.tuning.resumeMs > 0) this.buffer.push(this.#ticks, slice);
     this.#ticks += slice.ticks;
   }
 
   /** First audio of an utterance has come: moves to where all last frames have ended, and says where that is. */
   align(): number {
-    this.#ticks = this.#options.output.alignEnds(this.#ticks);
     this.#splice.forget();
+    if (!this.#isAlone || !this.#fillFrames()) this.#ticks = this.#options.output.alignEnds(this.#ticks);
+    this.#isAlone = false;
     return this.#ticks;
+  }
+
+  /** Whether sounds go on where nothing is spoken. */
+  get isAlone(): boolean {
+    return this.#isAlone;
+  }
+
+  /** Sounds go on up to there, if any are under speech; nothing is spoken. */
+  goOnAlone(untilTicks: number): void {
+    const { under } = this.#options;
+    if (!under.isEmpty && this.#ticks < untilTicks) {
+      if (!this.#isAlone) this.align();
+      this.#isAlone = true;
+      while (this.#ticks < untilTicks && !under.isEmpty) this.#pushAlone(ALONE_TICKS);
+    }
+    if (this.#isAlone && under.isEmpty) this.#fillUp();
+  }
+
+  /** Those that were to end are over, where no audio is made any more in which they could fall to nothing. */
+  endStopped(): void {
+    this.#options.under.endStopped(this.#ticks);
+    if (this.#isAlone && this.#options.under.isEmpty) this.#fillUp();
+  }
+
+  #pushAlone(ticks: number): void {
+    const { output, under } = this.#options;
+    const { sampleRate: rate = 24_000 } = parseUpstreamFormat(generatedFormat(output.needs())) ?? {};
+    const slice = under.alone(ticks, { atTicks: this.#ticks, rate });
+    output.push(slice);
+    this.#ticks += slice.ticks;
+  }
+
+  #fillUp(): void {
+    this.#isAlone = false;
+    this.#ticks = this.#options.output.flush(this.#ticks);
+  }
+
+  /**
+   * Sounds go on up to where everybody's frame ends, so that no silence has to fill it. False where frames of several lengths
+   * end nowhere together: then it does.
+   */
+  #fillFrames(): boolean {
+    const { output, under } = this.#options;
+    const endTicks = output.frameEnd(this.#ticks);
+    const missingTicks = endTicks - this.#ticks;
+    if (missingTicks > 0 && !under.isEmpty) this.#pushAlone(missingTicks);
+    if (this.#ticks === endTicks && output.endsFramesAt(endTicks)) return true;
+    this.#ticks = output.flush(this.#ticks);
+    return false;
   }
 
   /** The next segment begins here, behind the pause that the one before asks for. */
@@ -93,7 +153,10 @@ export class WriteHead {
     if (utterance.startTicks === null) return { endTicks: this.#ticks, padTicks: 0 };
     this.#fillEmitted(utterance);
     const endTicks = this.#ticks;
-    this.#ticks = this.#options.output.flush(endTicks);
+    const { output, under } = this.#options;
+    // Nobody hears sounds alone who takes them as fast as they come.
+    if (under.isEmpty || !output.demand.hasRealtime) this.#ticks = output.flush(endTicks);
+    else this.#isAlone = this.#fillFrames();
     return { endTicks, padTicks: this.#ticks - endTicks };
   }
 
@@ -143,6 +206,8 @@ export class WriteHead {
   /** The audio was cut: what follows stands here. */
   cutTo(ticks: number): void {
     this.#ticks = ticks;
+    this.#isAlone = false;
+    this.#options.under.cutTo(ticks);
     this.buffer.clear();
     this.#lastCues = null;
     this.#splice.forget();

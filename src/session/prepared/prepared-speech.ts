@@ -35,7 +35,7 @@ export class PreparedSpeech {
     const begin = (voice: string): void => {
       if (this.#isOver) return;
       utterance.useVoice(voice);
-      chooseFormat(deps, utterance, options.needs);
+      chooseFormat(deps, utterance, { needs: options.needs });
       // Opus could be cut at its packets only, and made no louder.
       if (utterance.sourceFormat.startsWith("opus")) utterance.chooseSourceFormat("pcm_24000");
       this.#askNext();

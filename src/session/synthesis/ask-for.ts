@@ -63,13 +63,17 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
 }
 
 /** Once for all its requests; its voice is known. */
-export function chooseFormat(deps: SessionDeps, utterance: Utterance, needs: readonly Need[]): void {
+export function chooseFormat(
+  deps: SessionDeps,
+  utterance: Utterance,
+  { needs, isMixed = false }: { readonly needs: readonly Need[]; readonly isMixed?: boolean },
+): void {
   const { ownVoices } = deps.tuning;
   const isFirstUpstreams = utterance.voiceIds.every(
     (id) => splitUpstreamVoice(id) === null && ownVoices?.has(id) !== true,
   );
   const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
-  const isLevelled = targetOf(deps, utterance) !== 0;
+  const isLevelled = isMixed || targetOf(deps, utterance) !== 0;
   utterance.chooseSourceFormat(chooseSourceFormat(needs, { opusBitrateKbps, isLevelled }));
   chooseLevel(deps, utterance);
 }

@@ -44,6 +44,8 @@ export interface RequestSchedulerOptions {
   readonly output: OutputRouter;
   /** Whether speech would be heard. */
   readonly isListened: () => boolean;
+  /** Whether its samples are mixed with others. */
+  readonly isMixed: () => boolean;
   readonly playheadTicks: () => number;
   readonly writeTicks: () => number;
   /** What was taken of an attempt and not rendered; null: nothing is taken of it yet. */
@@ -247,7 +249,9 @@ export class RequestScheduler {
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     utterance.useVoice(this.#defaultVoice ?? "");
-    if (utterance.sourceFormat === "") chooseFormat(deps, utterance, output.needs());
+    if (utterance.sourceFormat === "") {
+      chooseFormat(deps, utterance, { needs: output.needs(), isMixed: this.#options.isMixed() });
+    }
     return askFor(deps, {
       utterance,
       segment,
