@@ -7,6 +7,7 @@ import { z } from "zod";
 import { GatewayError } from "../errors.ts";
 import { TRACEPARENT } from "../kit/traceparent.ts";
 import { parseJson, reasonOf } from "./read-json.ts";
+import { vendorOptions } from "./vendor-options.ts";
 import {
   BANDS,
   CLEANINGS,
@@ -58,6 +59,10 @@ const loudness_lufs = z
   .describe("How loud it is made, EBU R128; 0: as it comes. Default: the gateway's");
 const enable_logging = z.boolean().exactOptional();
 
+const vendor_options = vendorOptions
+  .exactOptional()
+  .describe('Goes to the service as it is, under the name of its upstream, as {"elevenlabs": {}}');
+
 const voiceOptions = {
   voice_id: voiceId.exactOptional(),
   model_id,
@@ -74,6 +79,7 @@ const voiceOptions = {
   seed,
   apply_text_normalization,
   enable_logging,
+  vendor_options,
 };
 
 /** Said in the middle of texts, which are refused with such characters of their own. */
@@ -225,6 +231,7 @@ export const COMMANDS = {
     seed,
     apply_text_normalization,
     enable_logging,
+    vendor_options,
     loudness_lufs,
     ...queueOptions,
     ...traced,

@@ -1,5 +1,6 @@
 /** What the session asks of an upstream and what comes back: the interface, without the HTTP behind it. */
 import type { GatewayError } from "../errors.ts";
+import type { VendorOptions } from "../protocol/vendor-options.ts";
 import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
 import type { Subject } from "./governor.ts";
 
@@ -33,6 +34,8 @@ interface SharedRequest {
   }[];
   /** false = zero-retention mode upstream (`enable_logging=false`). */
   readonly enableLogging?: boolean;
+  /** Of the client, by the names of upstreams: that of the one that is asked goes into the body of its request. */
+  readonly vendorOptions?: VendorOptions;
   /** Among those of its subject that wait for the upstream higher goes first; default 0. Not sent. */
   readonly priority?: number;
   /** For whom; default: the gateway itself. Not sent. */

@@ -173,4 +173,5 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "upstream/services/rime/rime.ts": "writes a query",
   "upstream/services/xai/xai.ts": "writes a query",
   "upstream/transport/request.ts": "writes",
+  "upstream/vendor-options.ts": "reads what the gateway wrote",
 };

@@ -93,6 +93,9 @@ export function checkCommand(
     command.type !== "dialogue"
   )
     return command;
+  if (command.vendor_options !== undefined && caller.limits("voices", "models")) {
+    throw forbidden("Your token allows some voices or models only: vendor_options may name others");
+  }
   const { voice_id: voiceId, ...shared } = caller.speechSettings;
   const said = withVoice({ ...command, ...shared }, voiceId);
   const queue: QueueOptions = said.type === "prepare" ? {} : said;

@@ -90,5 +90,6 @@ function sharedOptions(options: Omit<SpeakCommand, "type" | "text"> | DialogueCo
       ? {}
       : { applyTextNormalization: options.apply_text_normalization }),
     ...(options.enable_logging === undefined ? {} : { enableLogging: options.enable_logging }),
+    ...(options.vendor_options === undefined ? {} : { vendorOptions: options.vendor_options }),
   };
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { GatewayError } from "../../errors.ts";
 import { wireRequest } from "../transport/request.ts";
 import type { SynthesisRequest } from "../types.ts";
+import { keyOfOptions } from "../vendor-options.ts";
 
 export interface PhraseKeys {
   /** Of the request itself. */
@@ -39,8 +40,12 @@ function charsOf(request: SynthesisRequest): number {
 /** A hash, so that the cache's index does not hold texts. */
 function digestOf(request: SynthesisRequest): string | null {
   try {
-    const { path, body } = wireRequest(canonical(request));
-    return createHash("sha256").update(path).update("\n").update(body).digest("base64");
+    // Also what is for other upstreams: they may have the voice.
+    const { vendorOptions, ...rest } = request;
+    const { path, body } = wireRequest(canonical(rest));
+    return createHash("sha256")
+      .update(`${path}\n${body}\n${keyOfOptions(vendorOptions)}`)
+      .digest("base64");
   } catch (thrown) {
     if (thrown instanceof GatewayError) return null;
     throw thrown;

@@ -6,6 +6,7 @@ import type { Alignment } from "../../timing/alignment.ts";
 import { headerOf, type ResponseHeaders } from "../headers.ts";
 import type { BodyReader, Dialect, Refused } from "../transport/speech-stream.ts";
 import type { SpeechRequest, SynthesisChunk, SynthesisHead } from "../types.ts";
+import { textsOfOptions } from "../vendor-options.ts";
 import type { ServiceAdapter, ServiceRequest } from "./adapter.ts";
 import { AudioConverter } from "./audio-converter.ts";
 import { truncated } from "./json-values.ts";
@@ -169,7 +170,8 @@ export class ServiceDialect implements Dialect {
     readonly body: unknown;
   }): GatewayError {
     const { name, key, adapter, request } = this.#options;
-    return serviceRefusal({ ...refused, name, table: adapter.refusals, secrets: [key, request.text] });
+    const secrets = [key, request.text, ...textsOfOptions(request.vendorOptions)];
+    return serviceRefusal({ ...refused, name, table: adapter.refusals, secrets });
   }
 
   #unexpected(what: string): GatewayError {

@@ -11,6 +11,7 @@ import { isFilteredKey } from "../transport/key-filter.ts";
 import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
+import { othersOptions, withVendorOptions } from "../vendor-options.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./adapter.ts";
 import { chooseFormat } from "./audio-converter.ts";
@@ -214,7 +215,11 @@ export class ServiceUpstream {
     const format = formatOf(request.outputFormat);
     const { sent, blanked, hasIgnored } = spokenText(request.text, capabilities.breaks);
     const asked = adapter.request({ ...request, text: sent }, chooseFormat(format, capabilities.formats));
+    // In the requests of others there is no one place for them.
+    const takesOptions = adapter.line === undefined && typeof asked.body === "string";
+    const body = takesOptions ? withVendorOptions(asked.body, this.name, request.vendorOptions) : asked.body;
     const ignored = [
+      ...othersOptions(takesOptions ? this.name : null, request.vendorOptions),
       ...ignoredOf(request, capabilities),
       ...(asked.ignored ?? []),
       ...(hasIgnored ? ["text (markup)"] : []),
@@ -231,7 +236,7 @@ export class ServiceUpstream {
       });
       const stream = new SpeechStream(dialect, handlers);
       try {
-        stream.attach(this.#begin(asked, { request, stream, attempt }));
+        stream.attach(this.#begin({ ...asked, body }, { request, stream, attempt }));
       } catch (thrown) {
         encoder.close();
         throw thrown;

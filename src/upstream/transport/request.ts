@@ -1,6 +1,7 @@
 /** A synthesis request as the upstream's interface wants it on the wire: path, query and JSON body. */
 import { GatewayError } from "../../errors.ts";
 import type { DialogueRequest, SpeechRequest, SynthesisRequest } from "../types.ts";
+import { FIRST_UPSTREAM, withVendorOptions } from "../vendor-options.ts";
 
 export interface WireRequest {
   /** Path and query, to be appended to the base URL's path. */
@@ -9,7 +10,7 @@ export interface WireRequest {
   readonly body: string;
 }
 
-/** Throws unknown_voice where a voice id can't stand in a path. */
+/** Throws unknown_voice where a voice id can't stand in a path, upstream_invalid for a vendor option that is ours. */
 export function wireRequest(request: SynthesisRequest): WireRequest {
   const resource =
     request.kind === "speech"
@@ -29,7 +30,10 @@ export function wireRequest(request: SynthesisRequest): WireRequest {
     apply_language_text_normalization: request.applyLanguageTextNormalization,
     pronunciation_dictionary_locators: request.locators,
   });
-  return { path: `${resource}${variant}?${query}`, body };
+  return {
+    path: `${resource}${variant}?${query}`,
+    body: withVendorOptions(body, FIRST_UPSTREAM, request.vendorOptions),
+  };
 }
 
 function speechFields(request: SpeechRequest): Record<string, unknown> {

@@ -7,6 +7,7 @@ import { JsonLines } from "../parse/json-lines.ts";
 import { readRecord } from "../parse/record.ts";
 import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
 import type { SynthesisChunk, SynthesisHead, SynthesisRequest } from "../types.ts";
+import { FIRST_UPSTREAM, othersOptions, textsOfOptions } from "../vendor-options.ts";
 import { type Refusal, refusalError } from "./refusal.ts";
 
 export class VendorDialect implements Dialect {
@@ -22,7 +23,8 @@ export class VendorDialect implements Dialect {
 
   head(headers: ResponseHeaders): SynthesisHead {
     checkContent(headers, this.#request.wantsTiming);
-    return readHead(headers);
+    const ignored = othersOptions(FIRST_UPSTREAM, this.#request.vendorOptions);
+    return { ...readHead(headers), ...(ignored.length === 0 ? {} : { ignored }) };
   }
 
   body(_headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader {
@@ -52,8 +54,9 @@ export class VendorDialect implements Dialect {
 }
 
 function textsOf(request: SynthesisRequest): readonly string[] {
-  if (request.kind === "dialogue") return request.inputs.map(({ text }) => text);
-  return [request.text, request.previousText ?? "", request.nextText ?? ""];
+  const options = textsOfOptions(request.vendorOptions);
+  if (request.kind === "dialogue") return [...request.inputs.map(({ text }) => text), ...options];
+  return [request.text, request.previousText ?? "", request.nextText ?? "", ...options];
 }
 
 /** Throws upstream_protocol where a 200 is plainly not what was asked for. */

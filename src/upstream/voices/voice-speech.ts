@@ -8,6 +8,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { stitchInstead } from "../transport/stitching.ts";
 import type { SpeechRequest, Synthesis, SynthesisChunk, SynthesisHandlers, SynthesisHead } from "../types.ts";
+import { FIRST_UPSTREAM } from "../vendor-options.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
 import type { OwnVoice, VoicePlace, VoiceRoute } from "./own-voice.ts";
 
@@ -79,7 +80,8 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
   }
 
   head(head: SynthesisHead): void {
-    this.#head = this.#options.voice.isPreferred(this.#place) ? head : { ...head, isSubstitute: true };
+    const told = this.#withoutOthers(head);
+    this.#head = this.#options.voice.isPreferred(this.#place) ? told : { ...told, isSubstitute: true };
   }
 
   chunk(chunk: SynthesisChunk): void {
@@ -113,6 +115,15 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
   }
 
   // ---- inside ----------------------------------------------------------------------------------------------------
+
+  /** Options for another upstream of the voice are no mistake: that may speak the next time. */
+  #withoutOthers({ ignored, ...head }: SynthesisHead): SynthesisHead {
+    const names = this.#places.flatMap((place) =>
+      place === this.#place ? [] : [`vendor_options.${place.prefix ?? FIRST_UPSTREAM}`],
+    );
+    const left = ignored?.filter((field) => !names.includes(field)) ?? [];
+    return left.length === 0 ? head : { ...head, ignored: left };
+  }
 
   get #hasOther(): boolean {
     return this.#places.some((place) => !this.#tried.has(place) && place.upstream.isFit);

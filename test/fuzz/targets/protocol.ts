@@ -89,6 +89,7 @@ const parseNative: Target = {
       gain_db: -6,
       duck_db: 10,
     },
+    { type: "speak", text: "Hi", vendor_options: { elevenlabs: { a: { b: [1] } } } },
     { type: "stop", utterance_id: "u", fade_ms: 100 },
     { type: "play", sound: { kind: "tone", hertz: [440, 480], on_ms: 100, off_ms: 100, ms: 1000 } },
     { type: "prepare", text: "Hi", prepared_id: "p", loudness_lufs: -20 },
