@@ -484,7 +484,11 @@ function openCalls(
 ) {
   const { host, maxCalls, maxMessageBytes } = config;
   const far = cluster === null ? null : farCalls(cluster);
-  const calls = new Calls({ sessions, clock, log, maxCalls, far, band: config.callBand });
+  const calls = new Calls({
+    ...{ sessions, clock, log, maxCalls, far },
+    band: config.callBand,
+    comfortNoiseDbfs: config.comfortNoiseDbfs,
+  });
   const carrierAuth = new CarrierAuth({ rules: rules.carriers, door, clock });
   const audioSocketTickets = new AudioSocketTickets({
     carrierAuth,

@@ -20,6 +20,15 @@ export const TELEPHONY = [
       "What callers hear of speech: all that their codec has, or 300 to 3400 Hz as a telephone passes it",
   },
   {
+    key: "comfortNoiseDbfs",
+    kind: "integer",
+    default: 0,
+    min: -90,
+    max: 0,
+    about:
+      "Noise in sessions with phone calls, so that the line does not sound dead: its power, dB below a sine of full scale, e.g. -60; 0 = none",
+  },
+  {
     key: "carriers",
     kind: "string",
     default: "",

@@ -21,6 +21,7 @@ export interface BridgedCall {
 
 export class CallBridge implements SessionCalls {
   readonly #session: Session;
+  readonly #comfortNoiseDbfs: number;
   /** In the order of coming. */
   readonly #calls = new Set<BridgedCall>();
   /** Speakers that get callers' voices. */
@@ -29,8 +30,10 @@ export class CallBridge implements SessionCalls {
   readonly #voices = new Map<CallerFormat, CallerVoice>();
   #speaking: BridgedCall | null = null;
 
-  constructor(session: Session) {
+  /** `comfortNoiseDbfs`: noise while a call is here; 0: none. */
+  constructor(session: Session, comfortNoiseDbfs = 0) {
     this.#session = session;
+    this.#comfortNoiseDbfs = comfortNoiseDbfs;
     for (const participant of session.participants) this.#listen(participant);
   }
 
@@ -39,6 +42,9 @@ export class CallBridge implements SessionCalls {
   }
 
   add(call: BridgedCall): void {
+    if (this.#comfortNoiseDbfs !== 0 && this.isEmpty) {
+      this.#session.utterances.setNoise(this.#comfortNoiseDbfs);
+    }
     this.#calls.add(call);
     this.#emit("call", { type: "call", state: "started", ...call.facts });
   }
@@ -46,6 +52,7 @@ export class CallBridge implements SessionCalls {
   /** Idempotent. */
   remove(call: BridgedCall, reason: string | undefined): void {
     if (!this.#calls.delete(call)) return;
+    if (this.#comfortNoiseDbfs !== 0 && this.isEmpty) this.#session.utterances.setNoise(null);
     if (this.#speaking === call) this.#forgetVoices();
     this.#emit("call", {
       type: "call",

@@ -21,6 +21,8 @@ export interface CallsOptions {
   readonly far?: FarCalls | null;
   /** What callers hear of speech. Default: all of it. */
   readonly band?: Band;
+  /** Noise in sessions with calls, dB of a sine of full scale. Default: 0, none. */
+  readonly comfortNoiseDbfs?: number;
 }
 
 export class Calls {
@@ -76,7 +78,7 @@ export class Calls {
   #bridgeOf(session: Session): CallBridge {
     let bridge = this.#bridges.get(session);
     if (bridge === undefined) {
-      bridge = new CallBridge(session);
+      bridge = new CallBridge(session, this.#options.comfortNoiseDbfs);
       this.#bridges.set(session, bridge);
       session.calls = bridge;
     }

@@ -329,6 +329,45 @@ describe("a sound under speech", () => {
     expect(carrier.violations).toEqual([]);
   });
 
+  it("is noise of its own in sessions with calls, where comfort-noise-dbfs is set", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url, { comfortNoiseDbfs: -40 });
+    await using client = await TestClient.connect(gateway, "/live/s?format=pcm_8000&events=call");
+    client.send({ type: "ping" });
+    await client.next("pong");
+    expect(client.frames).toHaveLength(0);
+    const carrier = await FakeCarrier.dial({
+      carrier: "twilio",
+      url: `${gateway.wsUrl}/carrier/twilio`,
+      call: { parameters: { session: "s" } },
+    });
+    await until("the caller hears it", () => carrier.playedSamples > 12_000, { deadlineMs: 20_000 });
+    const noise = decodeUlaw(carrier.heard()).subarray(800, 11_200);
+    expect(Math.abs(bandPowerDb(noise, 8000, [0, 4000]) + 3.01 + 40)).toBeLessThan(1.5);
+    for (const message of [{ type: "interrupt" }, { type: "stop" }]) client.send(message);
+    await client.next("error", 2);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual([
+      "nothing_to_interrupt",
+      "unknown_utterance",
+    ]);
+    client.send(SPEAK);
+    const done = await client.next("utterance.done");
+    await client.until(() => client.frames.length * 20 > done.end_ms + 500);
+    await carrier.hangUp();
+    expect(carrier.violations).toEqual([]);
+    await client.next("call", 2);
+    // Nothing comes any more, or this never ends.
+    for (let length = -1; length !== client.frames.length; ) {
+      length = client.frames.length;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    const samples = decoded(client, "pcm_8000");
+    const behind = samples.subarray((done.end_ms + 100) * 8, (done.end_ms + 400) * 8);
+    expect(Math.abs(bandPowerDb(behind, 8000, [0, 4000]) + 43.01)).toBeLessThan(3);
+    const types = new Set(client.events.map(({ type }) => type));
+    expect(types.has("sound.started") || types.has("sound.ended")).toBe(false);
+  });
+
   it("client.play() and client.stop() of the client package", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);

@@ -67,7 +67,7 @@ export class Interruptions {
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     if (utteranceId !== undefined && !under.has(utteranceId))
       return this.interruptSpeech(utteranceId, keepMs);
-    if (under.isEmpty) return this.interruptSpeech(undefined, keepMs);
+    if (!under.hasSounds) return this.interruptSpeech(undefined, keepMs);
     const isSpeechMeant = utteranceId === undefined && this.#cuttable.length > 0;
     const receipts = isSpeechMeant ? this.interruptSpeech(undefined, keepMs) : [];
     const ended = under.interrupt(utteranceId, this.#clock.playheadTicks);

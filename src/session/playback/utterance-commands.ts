@@ -167,10 +167,17 @@ export class UtteranceCommands {
     this.#clock.advance();
   }
 
+  /** Noise under all that is spoken, and between; null: none any more. */
+  setNoise(dbfs: number | null): void {
+    this.#options.under.setNoise(dbfs);
+    this.#queue.endStopped();
+    this.#clock.advance();
+  }
+
   /** Ends sounds under speech, one or all; each falls to nothing. Throws unknown_utterance. */
   stop(soundId: string | undefined, fadeMs: number | undefined): void {
     const { under } = this.#options;
-    if (soundId === undefined ? under.isEmpty : !under.has(soundId)) {
+    if (soundId === undefined ? !under.hasSounds : !under.has(soundId)) {
       throw new GatewayError(
         "unknown_utterance",
         `No such sound to stop: ${soundId ?? "none is played under speech"}`,

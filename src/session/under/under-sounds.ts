@@ -7,6 +7,7 @@ import { GatewayError } from "../../errors.ts";
 import { msOfTicks, TICKS_PER_MS, ticksPerSample } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import type { Slice } from "../source.ts";
+import { madeSamples } from "./sound-samples.ts";
 import { type UnderOptions, UnderSound } from "./under-sound.ts";
 
 /** Of one session at once. */
@@ -27,6 +28,8 @@ interface Place {
 export class UnderSounds {
   readonly #writer: EventWriter;
   readonly #sounds = new Map<string, UnderSound>();
+  /** Of the gateway's own: nobody is told of it, and it ends with `setNoise` alone. */
+  #noise: UnderSound | null = null;
   /** How far they are on the way to their ducked gain, 0 to 1. */
   #ducked = 0;
 
@@ -34,8 +37,14 @@ export class UnderSounds {
     this.#writer = writer;
   }
 
+  /** Nothing is mixed into speech. */
   get isEmpty(): boolean {
-    return this.#sounds.size === 0;
+    return this.#sounds.size === 0 && this.#noise === null;
+  }
+
+  /** Some were sent by clients. */
+  get hasSounds(): boolean {
+    return this.#sounds.size > 0;
   }
 
   has(id: string): boolean {
@@ -56,6 +65,22 @@ export class UnderSounds {
   add(id: string, options: UnderOptions): void {
     this.mustHaveRoom();
     this.#sounds.set(id, new UnderSound(id, options));
+  }
+
+  /** Noise that is as loud under speech as alone; null: none any more. */
+  setNoise(dbfs: number | null): void {
+    if (dbfs === null) this.#noise?.stop("stopped", CUT_TICKS);
+    else {
+      this.#noise = new UnderSound("", {
+        samples: madeSamples({ kind: "noise", dbfs }, Number.POSITIVE_INFINITY),
+        gain: 1,
+        duckedGain: 1,
+        fadeInTicks: CUT_TICKS,
+        fadeOutTicks: CUT_TICKS,
+        repeats: "always",
+        onOver: () => undefined,
+      });
+    }
   }
 
   /** One, or all, fall to nothing in so many ticks; default: each in its own time. */
@@ -81,6 +106,7 @@ export class UnderSounds {
 
   /** No audio is made now that those could fade in that are to end: they are over. */
   endStopped(atTicks: number): void {
+    if (this.#noise?.isStopping) this.#noise = null;
     for (const sound of this.#sounds.values()) if (sound.isStopping) this.#end(sound, atTicks);
   }
 
@@ -98,11 +124,13 @@ export class UnderSounds {
 
   /** Audio behind this place was not heard. */
   cutTo(ticks: number): void {
+    this.#noise?.rewindTo(ticks);
     for (const sound of this.#sounds.values()) sound.rewindTo(ticks);
   }
 
   /** Idempotent. */
   close(): void {
+    this.#noise = null;
     for (const { options } of this.#sounds.values()) options.onOver();
     this.#sounds.clear();
   }
@@ -118,6 +146,8 @@ export class UnderSounds {
       this.#ducked = Math.max(0, Math.min(1, this.#ducked + step));
       return this.#ducked;
     });
+    if (this.#noise?.startTicks === null) this.#noise.begin(atTicks);
+    if (this.#noise?.addTo(values, { atTicks, rate, ducked })) this.#noise = null;
     for (const sound of this.#sounds.values()) {
       if (sound.startTicks === null) this.#begin(sound, atTicks);
       if (sound.addTo(values, { atTicks, rate, ducked })) this.#end(sound, sound.endTicks ?? atTicks);
