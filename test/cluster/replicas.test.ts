@@ -231,6 +231,22 @@ describe("the buddy", () => {
     expect(kept.length).toBeLessThan(20);
   });
 
+  it("is told at once of words whose audio is sent as soon as it comes", async () => {
+    const { sessions, replicator, replicas } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "word word")];
+    replicator.changed(session);
+    await settle();
+    session.places = [placesOf("u1", [4, 300])];
+    session.madeMs = 300;
+    session.deliveredMs = 300;
+    replicator.sent(session);
+    // Before its round is over.
+    await settle();
+    expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [4, 300]));
+  });
+
   it("forgets the places behind the first one that is told in their place", async () => {
     const { sessions, replicator, replicas, tellSent } = await openPair();
     const session = new TestSession("s");

@@ -240,10 +240,11 @@ export function decodeReplica(bytes: Uint8Array): ReplicaMessage | undefined {
   }
 }
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const NOTHING = { data: { sessions: [], ended: [] } };
 
 function textOf(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  return UTF8.decode(bytes);
 }
 
 /** Throws where they are none. */

@@ -57,10 +57,8 @@ interface Told {
   madeMs: number;
   /** How far it knows that audio was sent. */
   sentMs: number;
-  /** Ends of words that were not sent then. */
+  /** Ends of words that were not sent then, rising. */
   wordEndsMs: readonly number[];
-  /** The first one of these. */
-  nextEndMs: number;
   /** Connections that it does not know, or not as they are, by token; null: that have gone. */
   readonly connections: Map<string, SavedConnection | null>;
   /** Length of each utterance's text. */
@@ -177,10 +175,11 @@ export class Replicator {
     const sentMs = session.deliveredMs + EARLY_MS;
     if (told.madeMs < session.madeMs && sentMs + TOLD_AHEAD_MS >= told.madeMs)
       this.#tellPlaces(session, told);
-    if (told.nextEndMs > sentMs) return;
+    const [nextMs = Number.POSITIVE_INFINITY] = told.wordEndsMs;
+    if (nextMs > sentMs) return;
     this.#records.sent(told.number, sentMs);
     told.sentMs = sentMs;
-    expectEnds(told, told.wordEndsMs);
+    told.wordEndsMs = told.wordEndsMs.filter((ms) => ms > sentMs);
     this.#flushInRound();
   }
 
@@ -213,7 +212,7 @@ export class Replicator {
       const utterance = told.ids.indexOf(id);
       if (utterance < 0) this.#changed.add(session);
       else this.#records.places(told.number, utterance, { startMs, heard });
-      expectEnds(told, [...told.wordEndsMs, ...endsOf(heard)]);
+      told.wordEndsMs = [...told.wordEndsMs, ...endsBehind(told.sentMs, heard)].sort((a, b) => a - b);
       // Audio that is sent as it comes: whoever comes back now would hear the word again.
       if (heard.some(({ ms }) => ms > 0 && ms <= deliveredMs)) this.#flushSoon();
       else this.#flushInRound();
@@ -310,22 +309,16 @@ export class Replicator {
     const sentMs = Math.max(saved.sentMs, told?.sentMs ?? 0);
     const number = told?.number ?? this.#nextNumber++;
     const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
-    const next: Told = {
+    this.#told.set(session.id, {
       number,
       speech,
       ids: saved.utterances.map(({ id }) => id),
       madeMs: session.madeMs,
       sentMs,
-      wordEndsMs: [],
-      nextEndMs: Number.POSITIVE_INFINITY,
+      wordEndsMs: saved.utterances.flatMap(({ heard }) => endsBehind(sentMs, heard)),
       connections,
       texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
-    };
-    expectEnds(
-      next,
-      saved.utterances.flatMap(({ heard }) => endsOf(heard)),
-    );
-    this.#told.set(session.id, next);
+    });
     const { id, epoch } = session;
     return {
       id,
@@ -348,14 +341,8 @@ function charsOf({ utterances, connections, disconnected }: SessionUpdate): numb
   return texts + CONNECTION_CHARS * (connections.length + disconnected.length);
 }
 
-function endsOf(heard: readonly HeardPlace[]): number[] {
-  return heard.map(({ ms }) => ms);
-}
-
-/** Of these ends of words, those to come are told when they are about to be sent. */
-function expectEnds(told: Told, endsMs: readonly number[]): void {
-  told.wordEndsMs = endsMs.filter((ms) => ms > told.sentMs);
-  told.nextEndMs = told.wordEndsMs.reduce((least, ms) => Math.min(least, ms), Number.POSITIVE_INFINITY);
+function endsBehind(sentMs: number, heard: readonly HeardPlace[]): number[] {
+  return heard.map(({ ms }) => ms).filter((ms) => ms > sentMs);
 }
 
 /** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */

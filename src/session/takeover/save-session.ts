@@ -64,9 +64,8 @@ export class SessionReader implements SpeechReader {
     const changed: SavedPlaces[] = [];
     for (const utterance of this.#parts.queue.unplayed) {
       const { id, startTicks } = utterance;
-      const before = read.get(utterance);
       if (startTicks === null || utterance.hasFailed || utterance.isSound) continue;
-      const heard = this.#newPlaces(utterance, sentTicks, before);
+      const heard = this.#newPlaces(utterance, sentTicks, read.get(utterance));
       if (heard.length > 0) changed.push({ id, startMs: msOfTicks(startTicks), heard });
     }
     return changed;
