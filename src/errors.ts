@@ -175,6 +175,14 @@ export const ERRORS = {
   bus_refused: row("The bus refused the gateway: credentials, permissions or version", 1000, 500, false),
   node_name_taken: row("Another living node of the cluster has this node's name", 1000, 500, false),
   voice_package_missing: row("The optional voice package is not installed", 1000, 503, false),
+  voice_engine_missing: row(
+    "The optional package that speaks voice models is not installed",
+    1000,
+    503,
+    false,
+  ),
+  voice_model_incomplete: row("The folder of a voice model lacks a file", 1000, 500, false),
+  voice_model_broken: row("A voice model can't be loaded", 1000, 500, false),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -129,6 +129,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
     "service/http/kinds.ts",
     "service/http/schema.ts",
   ],
+  "service-voice-models": ["service/voice/neural/onnx-file.ts"],
   "service-text": [
     "service/text/japanese.ts",
     "service/text/normalizer.ts",

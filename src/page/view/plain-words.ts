@@ -122,6 +122,15 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "The built-in voice is not installed.",
     "Run npm install without --omit=optional on the gateway, or set upstream-url.",
   ),
+  voice_engine_missing: say(
+    "The gateway can't speak with voice models.",
+    "Run npm install sherpa-onnx-node on the gateway, or leave voice-models out.",
+  ),
+  voice_model_incomplete: say("A voice model is not complete.", "Unpack its whole archive into its folder."),
+  voice_model_broken: say(
+    "A voice model can't be loaded.",
+    "Unpack its archive again, or take another voice.",
+  ),
 };
 
 /** Codes that mean the page itself sent something wrong. */

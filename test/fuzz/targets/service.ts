@@ -17,6 +17,8 @@ import {
 } from "../../../src/service/http/speech/speech-fields.ts";
 import { TemporaryFiles } from "../../../src/service/media/temporary-file.ts";
 import { Uploads } from "../../../src/service/media/upload.ts";
+import { OnnxFault, readOnnxBytes } from "../../../src/service/voice/neural/onnx-file.ts";
+import { onnxModel } from "../../kit/onnx-model.ts";
 import { linesOf, type Target, textOf } from "../target.ts";
 
 const SHAPE = {
@@ -169,7 +171,28 @@ const forms: Target = {
   },
 };
 
+const ONNX_MODEL = onnxModel({
+  metadata: { model_type: "vits", n_speakers: 2, sample_rate: 16_000 },
+  sounds: [new Float32Array(8)],
+  speakers: 2,
+  isNoisy: true,
+});
+
+/** Of files that an operator has downloaded. */
+const voiceModels: Target = {
+  words: ["model_type", "RandomNormalLike", "\u003a\u0004", "\u0072\u0004"],
+  seeds: [ONNX_MODEL, ONNX_MODEL.subarray(0, 200)],
+  run: (input) => {
+    try {
+      readOnnxBytes(input);
+    } catch (thrown) {
+      if (!(thrown instanceof OnnxFault)) throw thrown;
+    }
+  },
+};
+
 export const SERVICE_TARGETS: Readonly<Record<string, Target>> = {
   "service-json": jsonBodies,
   "service-forms": forms,
+  "service-voice-models": voiceModels,
 };
