@@ -89,11 +89,12 @@ export class LineDialogue implements Synthesis {
   /** That of the first line stands for all; each is billed by itself. */
   #head(head: SynthesisHead): void {
     if (this.#index > 0) return;
-    const { ignored, timesFrom } = head;
+    const { ignored, timesFrom, hasEstimatedTimes } = head;
     const { handlers, mayAskFirst } = this.#options;
     handlers.head({
       ...(ignored === undefined ? {} : { ignored }),
       ...(timesFrom === "response" && !mayAskFirst ? { timesFrom } : {}),
+      ...(hasEstimatedTimes === undefined ? {} : { hasEstimatedTimes }),
     });
   }
 

@@ -76,6 +76,8 @@ export interface SynthesisHead {
   readonly ignored?: readonly string[];
   /** "response": its times count from its start, at the rate of its audio, and need no repair. "nowhere": it has none. */
   readonly timesFrom?: "response" | "nowhere";
+  /** Its times were found in its audio: they are near, and not exact. */
+  readonly hasEstimatedTimes?: boolean;
   /** Another upstream speaks in the place of the preferred one: not to be kept for others. */
   readonly isSubstitute?: boolean;
 }

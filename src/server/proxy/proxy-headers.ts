@@ -84,6 +84,7 @@ const EXPOSED_HEADERS = [
   "maximum-concurrent-requests",
   "collect-preference",
   "x-left-out-tags",
+  "x-voicewire-timing",
   "x-ignored-fields",
   "retry-after",
 ].join(", ");

@@ -1,11 +1,14 @@
 /** What was made ready before it is played. */
 import type { SpeakCommand } from "../../protocol/commands.ts";
+import type { Timing } from "../../protocol/vocabulary.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { Sound } from "../sound.ts";
 
 /** The answer to one segment. */
 export interface PreparedSegment {
   readonly requestId: string | null;
+  /** The best that its times can be called. */
+  readonly timing: Timing;
   readonly chunks: readonly SynthesisChunk[];
 }
 

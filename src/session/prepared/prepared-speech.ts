@@ -98,7 +98,7 @@ export class PreparedSpeech {
       chunks.push({ ...chunk, audio: Uint8Array.from(chunk.audio) });
     }
     if (attempt.requestId !== null) this.#options.utterance.noteRequest(attempt.requestId);
-    this.#segments.push({ requestId: attempt.requestId, chunks });
+    this.#segments.push({ requestId: attempt.requestId, timing: attempt.timing, chunks });
     this.#attempt = null;
   }
 

@@ -78,12 +78,12 @@ export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio:
 export function preparedAttempt(
   segment: TimedSegment,
   sourceFormat: string,
-  { requestId, chunks }: PreparedSegment,
+  { requestId, timing, chunks }: PreparedSegment,
 ): ReplayAttempt {
   return new ReplayAttempt({
     segment,
     sourceFormat,
-    timing: "exact",
+    timing,
     wantsTiming: true,
     isLevelled: false,
     requestId,

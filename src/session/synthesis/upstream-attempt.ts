@@ -41,7 +41,7 @@ export interface Attempt {
   readonly requestId: string | null;
   /** Whether its text is to be timed, by estimate where nothing else comes. */
   readonly wantsTiming: boolean;
-  /** The best that its timing can be called. */
+  /** The best that its timing can be called, once anything has come. */
   readonly timing: Timing;
   /** Its times need no repair, once anything has come; default false. */
   readonly hasSteadyTimes?: boolean;
@@ -91,7 +91,7 @@ export interface UpstreamAttemptOptions {
 export class UpstreamAttempt implements Attempt {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
-  readonly timing = "exact";
+  timing: Timing = "exact";
   readonly isLevelled = false;
   readonly wantsTiming: boolean;
   #sound: SoundFinder;
@@ -239,6 +239,7 @@ export class UpstreamAttempt implements Attempt {
     this.#span?.set({ "vw.request_id": head.requestId, "vw.characters_billed": head.characterCost });
     this.hasSteadyTimes = head.timesFrom === "response";
     this.hasNoTimes = head.timesFrom === "nowhere";
+    this.timing = head.hasEstimatedTimes === true ? "estimated" : "exact";
     if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
     if (head.ignored !== undefined) this.#options.onIgnored?.(head.ignored);
   }

@@ -179,13 +179,14 @@ export class Recording implements SynthesisHandlers, PhraseSource {
       this.#isBilled = head !== null;
       return head;
     }
-    const { requestId, ignored, timesFrom } = head;
+    const { requestId, ignored, timesFrom, hasEstimatedTimes } = head;
     const isKnown = this.#options.clock.nowMs() - this.#answeredMs < REQUEST_ID_LIFE_MS;
     return {
       characterCost: 0,
       ...(requestId === undefined || !isKnown ? {} : { requestId }),
       ...(ignored === undefined ? {} : { ignored }),
       ...(timesFrom === undefined ? {} : { timesFrom }),
+      ...(hasEstimatedTimes === undefined ? {} : { hasEstimatedTimes }),
     };
   }
 

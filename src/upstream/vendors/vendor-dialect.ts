@@ -86,7 +86,9 @@ function readHead(headers: ResponseHeaders): SynthesisHead {
   const characterCost = countOf(headers, "character-cost");
   const current = countOf(headers, "current-concurrent-requests");
   const maximum = countOf(headers, "maximum-concurrent-requests");
+  const timing = headerOf(headers, "x-voicewire-timing");
   return {
+    ...(timing === "estimated" ? { hasEstimatedTimes: true } : {}),
     ...(requestId === undefined ? {} : { requestId }),
     ...(characterCost === undefined ? {} : { characterCost }),
     ...(current === undefined ? {} : { currentConcurrentRequests: current }),
