@@ -224,6 +224,32 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     expect(await page.locator("#resume").isVisible()).toBe(false);
   });
 
+  it("offers one's own voices and other services', and says whose voices are missing", async () => {
+    await using others = await ToneGateway.start({
+      pageFolder: await buildPage(),
+      offered: {
+        voices: [
+          { voice_id: "anna", name: "anna", labels: {}, upstream: null, spoken_by: ["kokoro:af_heart"] },
+          { voice_id: "kokoro:af_heart", name: "Heart", labels: { language: "en" }, upstream: "kokoro" },
+        ],
+        unlisted: [{ upstream: "piper", code: "upstream_unreachable", message: "Nobody is there" }],
+      },
+    });
+    const { page } = await openPage(browser, { url: `${others.url}/`, options: {} });
+    await page.waitForSelector("#voice optgroup", { state: "attached" });
+    expect(await page.inputValue("#voice")).toBe("anna");
+    const groups = await page
+      .locator("#voice optgroup")
+      .evaluateAll((elements) => elements.map((element) => (element as HTMLOptGroupElement).label));
+    expect(groups).toEqual(["Own voices", "kokoro: English", "English", "Arabic"]);
+    expect(await page.textContent("#alert-what")).toBe("Voices of piper can't be listed.");
+    expect(await page.isDisabled("#model")).toBe(false);
+    // Its models are its own.
+    await page.selectOption("#voice", "kokoro:af_heart");
+    expect(await page.isDisabled("#model")).toBe(true);
+    await page.context().close();
+  });
+
   it("like a model: words light up while tokens are still to come, and the pieces have a row each", async () => {
     const page = await open();
     await page.check("[name=mode][value=stream]");

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { WebSocketServer } from "ws";
-import type { OfferedVoice } from "../../src/protocol/voice-list.ts";
+import type { OfferedVoice, OfferedVoices } from "../../src/protocol/voice-list.ts";
 import { ToneSession, type ToneSessionOptions } from "./tone-session.ts";
 
 /** What the real gateway is to answer the page with: no inline code, WebAssembly allowed, sockets to itself. */
@@ -15,6 +15,8 @@ const SECURITY_POLICY =
   "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
 
 export interface ToneGatewayOptions extends ToneSessionOptions {
+  /** More voices, and services whose voices are missing. */
+  readonly offered?: OfferedVoices;
   /** Folder with main.js, index.html and style.css; none = sockets only. */
   readonly pageFolder?: string;
 }
@@ -75,7 +77,8 @@ export class ToneGateway {
   }
 
   #answer(path: string): { status: number; type: string; body: string | Uint8Array } {
-    if (path === "/voices") return json({ voices: VOICES, unlisted: [] });
+    const { voices = [], unlisted = [] } = this.#options.offered ?? {};
+    if (path === "/voices") return json({ voices: [...voices, ...VOICES], unlisted });
     if (path === "/v1/models") return json(MODELS);
     const file = FILES[path];
     const folder = this.#options.pageFolder;
