@@ -216,7 +216,7 @@ describe("from what a buddy was told", () => {
       owner.clock.advance(STEP_MS);
     }
     // As over HTTP: no command of a connection.
-    session.utterances.interrupt(undefined, undefined);
+    session.interruptions.interrupt(undefined, undefined);
     await settle();
     expect(toldOf(replicas).utterances).toEqual([]);
   });
