@@ -5,6 +5,7 @@ import type { SpokenClock } from "../timing-estimator.ts";
 import { matchPauses } from "./pause-matching.ts";
 import { soundClock } from "./pauses.ts";
 import { letterWeights, type Punctuation, punctuationOf, weightsBefore } from "./punctuation.ts";
+import { speechWeight } from "./speech-weight.ts";
 
 /** A position in a text, and its time. */
 interface Knot {
@@ -14,8 +15,10 @@ interface Knot {
 
 /** bench/align.bench.ts measures it. */
 const GUESSED_SECONDS = 0.8;
-/** How much longer the letters of the last word before punctuation last. */
-const FINAL_FACTOR = 1.25;
+/** How many letters longer the last word before punctuation lasts, however long it is. */
+const FINAL_WEIGHT = 3;
+/** How much of its time punctuation takes that no pause was heard for. */
+const UNPAUSED_FACTOR = 0.15;
 /** In a script without spaces no more is taken for that word; UTF-16 units. */
 const MAX_FINAL_CHARS = 16;
 /** A silence that ends no further from the end is the one behind the last word; less where a letter may come behind it. */
@@ -26,7 +29,11 @@ const MIN_LETTER_SECONDS = 0.005;
 
 /** The audio in which a text is spoken. */
 interface HeardAudio extends AudioSpan {
-  /** Pauses in it, rising. */
+  /** Pauses in it, rising; null: they are not known. */
+  readonly pauses: readonly Silence[] | null;
+}
+
+interface KnownAudio extends AudioSpan {
   readonly pauses: readonly Silence[];
 }
 
@@ -40,8 +47,9 @@ export class AlignedText implements SpokenClock {
 
   constructor(text: string, heard: HeardAudio) {
     const punctuation = punctuationOf(text);
-    this.#weights = weightsOf(text, punctuation);
-    const pauses = leaveTimeFor(text, heard) ? heard.pauses : [];
+    this.#weights = weightsOf(text, punctuation, heard.pauses === null ? 1 : UNPAUSED_FACTOR);
+    const known = { ...heard, pauses: heard.pauses ?? [] };
+    const pauses = leaveTimeFor(text, known) ? known.pauses : [];
     this.#knots = this.#knotsAtPauses(text, { ...heard, pauses }, punctuation);
   }
 
@@ -70,7 +78,7 @@ export class AlignedText implements SpokenClock {
 
   #knotsAtPauses(
     text: string,
-    { startSeconds: from, endSeconds: until, pauses }: HeardAudio,
+    { startSeconds: from, endSeconds: until, pauses }: KnownAudio,
     punctuation: readonly Punctuation[],
   ): readonly Knot[] {
     const [first, last] = [
@@ -112,16 +120,28 @@ export class AlignedText implements SpokenClock {
   }
 }
 
-function leaveTimeFor(text: string, { startSeconds: from, endSeconds: until, pauses }: HeardAudio): boolean {
+function leaveTimeFor(text: string, { startSeconds: from, endSeconds: until, pauses }: KnownAudio): boolean {
   const silent = pauses.reduce((sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds, 0);
   const letters = text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
   return until - from - silent > letters * MIN_LETTER_SECONDS;
 }
 
-/** The last word before punctuation takes longer than others of as many letters. */
-function weightsOf(text: string, punctuation: readonly Punctuation[]): Float64Array {
-  const finals = punctuation.map(({ start }) => ({ start: lastWordStart(text, start), end: start }));
-  return weightsBefore(text, finals, FINAL_FACTOR);
+/** The last word before punctuation takes longer than others of as many letters; punctuation takes its time in pauses. */
+function weightsOf(
+  text: string,
+  punctuation: readonly Punctuation[],
+  punctuationFactor: number,
+): Float64Array {
+  const spans = punctuation.flatMap(({ start, end }) => {
+    const wordStart = lastWordStart(text, start);
+    const weight = speechWeight(text.slice(wordStart, start));
+    const factor = weight === 0 ? 1 : 1 + FINAL_WEIGHT / weight;
+    return [
+      { start: wordStart, end: start, factor },
+      { start, end, factor: punctuationFactor },
+    ];
+  });
+  return weightsBefore(text, spans);
 }
 
 function lastWordStart(text: string, end: number): number {

@@ -66,7 +66,8 @@ export class AudioEstimator implements TimingEstimator {
     if (this.#isHeard) this.#learnRate(part.text, span);
     const words = this.#found.within(part, span);
     if (words.length > 0) return new FoundClock(part, span, { words, soundSeconds: this.#firstSound(span) });
-    return new AlignedText(part.text, { ...span, pauses: this.#pauses.within(span) });
+    const pauses = this.#isHeard ? this.#pauses.within(span) : null;
+    return new AlignedText(part.text, { ...span, pauses });
   }
 
   found(part: TextPart, span: AudioSpan): OpenEstimate | null {

@@ -28,25 +28,32 @@ export function punctuationOf(text: string): Punctuation[] {
   });
 }
 
-/** Weight of the letters of a text before each offset: punctuation takes its time in pauses. */
-export function letterWeights(text: string, punctuation: readonly Punctuation[]): Float64Array {
-  return weightsBefore(text, punctuation, 0);
+/** Part of a text whose characters count otherwise than others; offsets in the text, UTF-16. */
+export interface WeightedSpan {
+  readonly start: number;
+  readonly end: number;
+  readonly factor: number;
 }
 
-/** Weight of a text before each offset; that of its characters in `spans` (rising) counts `factor` times. */
-export function weightsBefore(
-  text: string,
-  spans: readonly Pick<Punctuation, "start" | "end">[],
-  factor: number,
-): Float64Array {
+/** Weight of the letters of a text before each offset: punctuation takes its time in pauses. */
+export function letterWeights(text: string, punctuation: readonly Punctuation[]): Float64Array {
+  return weightsBefore(
+    text,
+    punctuation.map(({ start, end }) => ({ start, end, factor: 0 })),
+  );
+}
+
+/** Weight of a text before each offset; that of its characters in `spans` (rising) counts so many times. */
+export function weightsBefore(text: string, spans: readonly WeightedSpan[]): Float64Array {
   const weights = new Float64Array(text.length + 1);
   let weight = 0;
   let next = 0;
   for (let at = 0; at < text.length; ) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     while (at >= (spans[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
-    const isInside = at >= (spans[next]?.start ?? Number.POSITIVE_INFINITY);
-    weight += characterWeight(character) * (isInside ? factor : 1);
+    const span = spans[next];
+    const factor = span !== undefined && at >= span.start ? span.factor : 1;
+    weight += characterWeight(character) * factor;
     for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
   }
   return weights;

@@ -141,6 +141,18 @@ describe("AlignedText", () => {
     expect(last).toBeGreaterThan(first * 1.2);
   });
 
+  it("lengthens a short last word as much as a long one, and gives punctuation without a pause hardly any time", () => {
+    const at = { startSeconds: 0, endSeconds: 1 };
+    const text = "aaaaaa bb.";
+    const heard = new AlignedText(text, { ...at, pauses: [] });
+    // Six letters, a space, and two that last as long as five; what is left is the stop's.
+    expect(heard.secondsAt(7)).toBeCloseTo(6.5 / 12.1, 6);
+    expect(heard.secondsAt(9)).toBeCloseTo(11.5 / 12.1, 6);
+    // Where pauses are not known, one may be in it.
+    const unheard = new AlignedText(text, { ...at, pauses: null });
+    expect(unheard.secondsAt(9)).toBeCloseTo(11.5 / 15.5, 6);
+  });
+
   it("rises from one end to the other, whatever the text and the pauses", () => {
     fc.assert(
       fc.property(

@@ -109,7 +109,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     const { emitted } = estimate(speech, 3, { weightASecond: 7, spread: 0.1 });
     const errors = wordsOf(emitted, speech).map(({ error }) => error);
     expect(Math.max(...errors)).toBeGreaterThan(0.5);
-    expect(errors.at(-1)).toBeLessThan(0.3);
+    expect(errors.at(-1)).toBeLessThan(0.35);
   });
 
   it("waits where nothing can be known: too little audio, audio that is not looked into, one word, times on their way", () => {
