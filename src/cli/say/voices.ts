@@ -97,10 +97,11 @@ export function findVoice({ voices, unlisted }: VoiceList, wanted: string): Voic
   if (splitUpstreamVoice(wanted) !== null) return { voice_id: wanted, name: wanted, labels: {} };
   const beginning = voices.filter((voice) => voice.name.toLowerCase().startsWith(lower));
   if (beginning.length === 1 && beginning[0] !== undefined) return beginning[0];
-  const [missing] = unlisted;
-  if (beginning.length === 0 && missing !== undefined) {
-    const code = isErrorCode(missing.code) ? missing.code : "upstream_failed";
-    throw new GatewayError(code, `Voice "${wanted}": ${renderUnlisted(missing)}`, { field: "voice" });
+  // Nearly all voices are the first upstream's: without them nobody can say that there is none.
+  const first = unlisted.find(({ upstream }) => upstream === null);
+  if (first !== undefined && beginning.length === 0) {
+    const code = isErrorCode(first.code) ? first.code : "upstream_failed";
+    throw new GatewayError(code, `Voice "${wanted}": ${renderUnlisted(first)}`, { field: "voice" });
   }
   const names = beginning.length > 1 ? beginning.map((voice) => voice.name) : [];
   const near = nearest(
@@ -115,7 +116,9 @@ export function findVoice({ voices, unlisted }: VoiceList, wanted: string): Voic
         : `did you mean "${near}"? \`voicewire say --list-voices\` shows all`;
   throw new GatewayError(
     "unknown_voice",
-    `Voice "${wanted}": not one of the ${voices.length} voices; ${hint}`,
+    [`Voice "${wanted}": not one of the ${voices.length} voices`, hint, ...unlisted.map(renderUnlisted)].join(
+      "; ",
+    ),
     {
       field: "voice",
     },

@@ -81,6 +81,8 @@ export class VoiceNames {
     const { status, body } = await this.#options.get("/v1/voices");
     if (status === 200) return parseVoiceList(body.toString("utf8"));
     const code = REFUSALS[status] ?? "upstream_failed";
-    throw new GatewayError(code, `The upstream's voice list answered ${status}, expected 200`);
+    const isOfKey = code === "upstream_unauthorized" || code === "upstream_forbidden";
+    const hint = isOfKey ? ": check upstream-key, its region and what it may do" : "";
+    throw new GatewayError(code, `The upstream's voice list answered ${status}, expected 200${hint}`);
   }
 }

@@ -50,16 +50,22 @@ describe("findVoice()", () => {
 describe("findVoice() where a list is missing", () => {
   const unlisted = [{ upstream: "kokoro", code: "upstream_unreachable", message: "Nobody is there" }];
 
-  test("says why, with its code; what is listed is found", () => {
+  test("says whose is; what is listed is found", () => {
     expect(findVoice({ voices: VOICES, unlisted }, "Anna").voice_id).toBe("v1");
-    expect(() => findVoice({ voices: VOICES, unlisted }, "af_heart")).toThrow(
+    const found = () => findVoice({ voices: VOICES, unlisted }, "Anan");
+    expect(found).toThrow('did you mean "Anna"?');
+    expect(found).toThrow("; voices that begin with kokoro: can't be listed: Nobody is there");
+    expect(found).toThrow(expect.objectContaining({ code: "unknown_voice", field: "voice" }));
+  });
+
+  test("without those of the first upstream it is that one's error", () => {
+    const first = { upstream: null, code: "upstream_unauthorized", message: "It answered 401" };
+    expect(() => findVoice({ voices: [], unlisted: [...unlisted, first] }, "Rachel")).toThrow(
       expect.objectContaining({
-        code: "upstream_unreachable",
-        field: "voice",
-        message: `Voice "af_heart": voices that begin with kokoro: can't be listed: Nobody is there`,
+        code: "upstream_unauthorized",
+        message: `Voice "Rachel": voices of the first upstream can't be listed: It answered 401`,
       }),
     );
-    expect(() => findVoice({ voices: VOICES, unlisted }, "ann")).toThrow("it could be Anna, Annika");
   });
 });
 
