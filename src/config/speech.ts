@@ -200,7 +200,7 @@ export const SPEECH = [
     min: -40,
     max: 0,
     about:
-      "How loud speech is made, LUFS (EBU R128), -40 to -10, by one gain for each utterance; 0 leaves it as it comes",
+      "How loud speech is made, LUFS (EBU R128), -40 to -10, by one gain for each utterance; 0 leaves it as it comes. Of sessions and calls: the vendor's sockets, /v1/audio/speech and what is proxied stay as they come",
   },
   {
     key: "captions",
