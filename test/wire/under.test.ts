@@ -229,6 +229,15 @@ describe("a sound under speech", () => {
     const last = await client.next("utterance.done", 2);
     expect(ended.outcome).toBe("done");
     expect(ended.end_ms).toBeGreaterThanOrEqual(last.end_ms + 300);
+    // What replaces all others goes on with it; an interruption of the last one ends it.
+    client.send({ ...UNDER, loop: "speech", utterance_id: "more" });
+    client.send({ ...SPEAK, text: TEXT, utterance_id: "three" });
+    await client.next("utterance.started", 3);
+    client.send({ ...SPEAK, text: TEXT, utterance_id: "four", replace: "all" });
+    await client.next("utterance.started", 4);
+    expect(client.eventsOf("sound.ended")).toHaveLength(1);
+    client.send({ type: "interrupt", utterance_id: "four" });
+    expect(await client.next("sound.ended", 2)).toMatchObject({ utterance_id: "more", outcome: "done" });
   });
 
   it("who takes audio as it comes hears it under speech alone", async () => {

@@ -63,6 +63,12 @@ export class Interruptions {
    * Throws nothing_to_interrupt, unknown_utterance, queue_full.
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    const receipts = this.#interrupt(utteranceId, keepMs);
+    this.#queue.endWithSpeech();
+    return receipts;
+  }
+
+  #interrupt(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     const { under } = this.#options;
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     if (utteranceId !== undefined && !under.has(utteranceId))
@@ -130,7 +136,10 @@ export class Interruptions {
       startTicks !== null && this.#options.output.demand.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
     const cutMs = Math.max(atMs, turnMs);
     if (cutMs - nowMs < 1) return this.#cut(targets);
-    this.#waiting.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
+    this.#waiting.add(cutMs, targets, (left) => {
+      this.#cutAt(cutMs, left);
+      this.#queue.endWithSpeech();
+    });
     return null;
   }
 

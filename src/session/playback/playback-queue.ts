@@ -191,11 +191,15 @@ export class PlaybackQueue {
       first.leaveQueue();
       this.#emitOver(first);
       this.#options.onPlayed(first);
-      if (this.isIdle) {
-        this.#options.under.endWithSpeech();
-        this.endStopped();
-      }
+      this.endWithSpeech();
     }
+  }
+
+  /** Sounds under speech end that last as long as anything is queued, where nothing is. */
+  endWithSpeech(): void {
+    if (!this.isIdle) return;
+    this.#options.under.endWithSpeech();
+    this.endStopped();
   }
 
   /** Sounds under speech that are to end are over, where none is made. */

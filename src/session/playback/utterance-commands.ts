@@ -111,6 +111,11 @@ export class UtteranceCommands {
    * Throws nothing_to_cancel, unknown_utterance.
    */
   cancel(utteranceId: string | undefined): void {
+    this.#cancel(utteranceId);
+    this.#queue.endWithSpeech();
+  }
+
+  #cancel(utteranceId: string | undefined): void {
     if (utteranceId !== undefined && this.#queue.find(utteranceId) === undefined)
       throw unknownUtterance(utteranceId, "cancel");
     const targets = this.#queue.unbegun.filter(
@@ -146,7 +151,7 @@ export class UtteranceCommands {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interruptSpeech(undefined, 0);
-    else if (what === "queued" && this.#queue.unbegun.length > 0) this.cancel(undefined);
+    else if (what === "queued" && this.#queue.unbegun.length > 0) this.#cancel(undefined);
   }
 
   /**
