@@ -478,7 +478,7 @@ function nodesOf({ nodes, takeover: { takenOver } }: Cluster) {
 // ---- Phone calls -------------------------------------------------------------------------------------------------------
 
 function openCalls(
-  { config, log, clock, pacer, door, begun, rules }: Core,
+  { config, log, clock, counters, pacer, door, begun, rules }: Core,
   sessions: Sessions,
   cluster: Cluster | null,
 ) {
@@ -488,6 +488,7 @@ function openCalls(
     ...{ sessions, clock, log, maxCalls, far },
     band: config.callBand,
     comfortNoiseDbfs: config.comfortNoiseDbfs,
+    refusals: counters.refusals,
   });
   const carrierAuth = new CarrierAuth({ rules: rules.carriers, door, clock });
   const audioSocketTickets = new AudioSocketTickets({

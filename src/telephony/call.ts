@@ -10,6 +10,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
 import type { Logger } from "../kit/log.ts";
+import type { RefusalCounts } from "../kit/refusal-counts.ts";
 import type {
   CallStart,
   CallVia,
@@ -75,6 +76,7 @@ interface CallDeps extends Pick<FollowingLegOptions, "sessions" | "far"> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly stats: CallStats;
+  readonly refusals: RefusalCounts;
   /** A leg in a session of this node, where calls of that carrier are counted. Throws what joining a session throws. */
   legHere(options: LegOptions): CallLeg;
 }
@@ -240,6 +242,7 @@ export class Call {
     if (error.code === "internal") this.#deps.log.error({ err: error.cause ?? error }, "Fault in a call");
     else this.#deps.log.warn(fields, "Call refused");
     this.#deps.stats.of(this.#label).refused += 1;
+    this.#deps.refusals.sent(error);
     this.#finish({ closeCode: error.closeCode, reason: error.code });
   }
 

@@ -2,6 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { RefusalCounts } from "../kit/refusal-counts.ts";
 import type { Band } from "../protocol/vocabulary.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
@@ -17,6 +18,7 @@ export interface CallsOptions {
   readonly log: Logger;
   /** Connections of carriers at once, whether their call has begun or not. */
   readonly maxCalls: number;
+  readonly refusals: RefusalCounts;
   /** Sessions at other nodes; null or not given: this one is alone. */
   readonly far?: FarCalls | null;
   /** What callers hear of speech. Default: all of it. */
@@ -56,9 +58,10 @@ export class Calls {
 
   /** A carrier has connected. */
   take(options: CallOptions): Call {
-    const { sessions, clock, log, far = null } = this.#options;
+    const { sessions, clock, log, refusals, far = null } = this.#options;
     const { stats } = this;
-    return new Call(options, { sessions, clock, log, far, stats, legHere: (leg) => this.legHere(leg) });
+    const legHere = (leg: LegOptions): SessionLeg => this.legHere(leg);
+    return new Call(options, { sessions, clock, log, far, stats, refusals, legHere });
   }
 
   /** A leg in a session of this node, of a call here or at another node. Throws what opening and joining a session throw. */

@@ -132,11 +132,13 @@ export class ContextSet<T> {
   }
 
   failWith(thrown: unknown, contextId: string): void {
+    const { deps, voiceId } = this.#options;
     const error = toGatewayError(thrown);
+    if (!this.#isClosed) deps.counters.refusals.sent(error);
     if (error.code === "internal") {
-      this.#options.deps.log.error({ err: error.cause ?? error }, "Fault on a vendor socket");
+      deps.log.error({ err: error.cause ?? error }, "Fault on a vendor socket");
     }
-    this.fail(faultOf(error, this.#options.voiceId), contextId);
+    this.fail(faultOf(error, voiceId), contextId);
   }
 
   /** An error message and the close that follows it; every request ends. */

@@ -84,7 +84,7 @@ export class JambonzTtsSocket implements SpeakingSocket {
     if (this.#isClosed) return;
     const error = toGatewayError(thrown);
     this.closed();
-    this.#log(error);
+    this.#note(error);
     endJambonzSocket(this.#options.port, error);
   }
 
@@ -226,7 +226,7 @@ export class JambonzTtsSocket implements SpeakingSocket {
   /** What was waiting to be said is lost; the call goes on, and so may its next sentence. */
   #onFailed(error: GatewayError): void {
     if (this.#isClosed) return;
-    this.#log(error);
+    this.#note(error);
     this.#options.port.send(jambonzError(error));
     this.#restart();
   }
@@ -237,8 +237,10 @@ export class JambonzTtsSocket implements SpeakingSocket {
     this.#finish();
   }
 
-  #log(error: GatewayError): void {
+  /** It is said to jambonz. */
+  #note(error: GatewayError): void {
     const { deps } = this.#options;
+    deps.counters.refusals.sent(error);
     if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, "Fault on a jambonz socket");
     else deps.log.info({ error: error.code }, "Error on a jambonz socket");
   }

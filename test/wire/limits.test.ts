@@ -342,7 +342,7 @@ describe("a token", () => {
   });
 
   it("pays for its characters on OpenAI's route, at the proxy and on the vendor's sockets too", async () => {
-    await using gateway = await keyed({});
+    await using gateway = await keyed({ server: { grants: { sessions: ["*"], allow: ["admin"] } } });
     const grants = { sessions: ["*"], allow: ["speak", "proxy"], characters: 10 };
     const post = async (path: string, body: object, token: string) => {
       const headers = { ...bearer(token), "content-type": "application/json" };
@@ -374,6 +374,10 @@ describe("a token", () => {
     for (const text of [" ", "More than ten characters. ", ""]) socket.send(JSON.stringify({ text }));
     const [, reason] = (await closed) as [number, Buffer];
     expect(reason.toString()).toContain("characters left of 10");
+    // Whatever words each of the three has for it.
+    expect(await metricsOf(gateway, bearer(gateway.key))).toMatch(
+      /^voicewire_refused_total\{reason="budget_exhausted"\} 3$/m,
+    );
   });
 
   it("has what proxied requests may cost reserved while they run, and gets back what they did not", async () => {

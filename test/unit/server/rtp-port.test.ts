@@ -1,9 +1,11 @@
 /** One RTP call over real sockets of loopback, on a clock that is turned by hand: what a peer has to do to be sent to. */
+
 import type { NetworkInterfaceInfo } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { silentLog } from "../../../src/kit/log.ts";
+import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { PeerRule, readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { type RtpCall, RtpPort } from "../../../src/server/carriers/rtp-port.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
@@ -28,7 +30,13 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
   const rig = createRig();
   const { clock } = rig;
   const { listener } = rig.join("role=speaker&format=none&events=call,dtmf&caller=ulaw_8000");
-  const calls = new Calls({ sessions: rig.sessions, clock, log: silentLog, maxCalls: 2 });
+  const calls = new Calls({
+    sessions: rig.sessions,
+    clock,
+    log: silentLog,
+    maxCalls: 2,
+    refusals: new RefusalCounts(),
+  });
   let isClosed = false;
   const port = new RtpPort({
     call: {

@@ -1,4 +1,5 @@
 /** Who may bring a call over AudioSocket: its UUID is a ticket where the gateway has keys. On a clock that is turned by hand. */
+
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -7,6 +8,7 @@ import { createDoor } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
+import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
 import { CallerRights } from "../../../src/server/carriers/caller-rights.ts";
@@ -44,7 +46,7 @@ async function startStand({ hasKeys = true, rules = {}, allow = "", maxCalls = 2
   const { clock, sessions } = createRig();
   const pacer = new Pacer(clock);
   const shared = { clock, log: silentLog, host: "127.0.0.1", maxMessageBytes: 1024 };
-  const calls = new Calls({ ...shared, sessions, maxCalls });
+  const calls = new Calls({ ...shared, sessions, maxCalls, refusals: new RefusalCounts() });
   const none = { carriers: "", twilioAuthToken: "", carrierToken: "", publicUrl: "" };
   const carrierAuth = new CarrierAuth({ rules: readCarrierRules({ ...none, ...rules }), door, clock });
   const tickets = new AudioSocketTickets({ ...shared, carrierAuth, port: 9092, maxTickets: 2 });

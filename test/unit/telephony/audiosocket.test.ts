@@ -1,10 +1,12 @@
 /** AudioSocket's connections at their end: what a peer that does not read can hold on to. */
+
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { silentLog } from "../../../src/kit/log.ts";
+import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import type { CallOptions } from "../../../src/telephony/call.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
@@ -29,7 +31,13 @@ class WatchedCalls extends Calls {
 it("a peer that never reads loses its connection two seconds after the call's end, and nothing is kept for it", async () => {
   const { clock, sessions } = createRig();
   const pacer = new Pacer(clock);
-  const calls = new WatchedCalls({ sessions, clock, log: silentLog, maxCalls: 1 });
+  const calls = new WatchedCalls({
+    sessions,
+    clock,
+    log: silentLog,
+    maxCalls: 1,
+    refusals: new RefusalCounts(),
+  });
   const server = await startAudioSocket({
     calls,
     pacer,

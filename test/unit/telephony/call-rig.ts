@@ -2,6 +2,7 @@
 
 import type { SendResult } from "../../../src/delivery/listener.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
 import type { CallRights } from "../../../src/telephony/call.ts";
@@ -57,7 +58,8 @@ export function createCallRig({
   rights = ANY_CALL,
 }: CallRigOptions = {}) {
   const rig = createRig(tuning);
-  const calls = new Calls({ sessions: rig.sessions, clock: rig.clock, log, maxCalls });
+  const refusals = new RefusalCounts();
+  const calls = new Calls({ sessions: rig.sessions, clock: rig.clock, log, maxCalls, refusals });
   const dial = (dialect: CarrierDialect | null = tinyDialect(), query: Record<string, string> = {}) => {
     const line = new MemoryLine();
     const call = calls.take({
@@ -72,5 +74,5 @@ export function createCallRig({
       say({ on: "started", call: { ...TINY_START, ...facts } });
     return { line, call, say, start };
   };
-  return { ...rig, calls, dial };
+  return { ...rig, calls, dial, refusals };
 }

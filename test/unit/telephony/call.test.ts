@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
 import type { CallRights } from "../../../src/telephony/call.ts";
+import { ANY_CALL } from "../../helpers/open-door.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { createCallRig } from "./call-rig.ts";
 import { tinyDialect } from "./tiny-dialect.ts";
@@ -44,6 +45,26 @@ describe("a call", () => {
     // One behind the first frame, then one each 100 ms, and one at the end.
     expect(phone.line.marks).toEqual(Array.from({ length: 16 }, (_, index) => `m${index + 1}`));
     expect(phone.line.sent.at(-1)).toBe("mark m16");
+  });
+
+  it("counts among what was refused where its caller may not come, and not where its carrier sends nonsense", () => {
+    const refusal = new GatewayError("forbidden", "Not this session");
+    const rights: CallRights = {
+      begin: () => {
+        throw refusal;
+      },
+      greeting: (command) => command,
+      account: ANY_CALL.account,
+    };
+    const rig = createCallRig({ rights });
+    rig.dial().start();
+    rig.dial(null).call.refuse(new GatewayError("carrier_protocol", "Nonsense"));
+    rig.dial().call.refuse(new GatewayError("inbox_full", "Too much"));
+    expect(rig.calls.stats.of("twilio").refused + rig.calls.stats.of("unknown").refused).toBe(3);
+    expect([...rig.refusals.byReason]).toEqual([
+      ["forbidden", 1],
+      ["inbox_full", 1],
+    ]);
   });
 
   it.each([

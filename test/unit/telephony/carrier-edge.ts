@@ -6,6 +6,7 @@ import { Pacer } from "../../../src/delivery/pacer.ts";
 import { ByteRoom } from "../../../src/kit/byte-room.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
+import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
 import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
 import { type CarrierSettings, readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
@@ -65,7 +66,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     clock: systemClock,
   });
   const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
-  const calls = new Calls({ ...shared, sessions, maxCalls });
+  const calls = new Calls({ ...shared, sessions, maxCalls, refusals: new RefusalCounts() });
   const rtpPorts = new RtpPorts({
     ...shared,
     carrierAuth,

@@ -12,6 +12,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
   const asked: Asked[] = [];
   const heard: (string | Uint8Array)[] = [];
   const state = { buffered: 0, end: null as number | null };
+  const counters = createCounters();
   const socket = new JambonzTtsSocket({
     deps: {
       upstream: {
@@ -22,7 +23,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
         },
       },
       clock,
-      counters: createCounters(),
+      counters,
       log: silentLog,
       tuning: {
         maxContexts: 1,
@@ -53,6 +54,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
   await voice.catch(() => undefined);
   return {
     socket,
+    counters,
     clock,
     asked,
     heard,
@@ -193,5 +195,24 @@ describe("errors", () => {
     const rig = await rigOf(Promise.reject(new GatewayError("unknown_voice", "No such voice")));
     expect(rig.heard).toEqual(['{"type":"error","error":"unknown_voice: No such voice"}']);
     expect(rig.state.end).toBe(1008);
+  });
+});
+
+describe("what the socket says went wrong", () => {
+  it("counts among what was refused where it is the gateway's own, once", async () => {
+    const rig = await rigOf();
+    rig.stream("One.");
+    rig.asked[0]?.fail(new GatewayError("upstream_invalid", "x"));
+    rig.stream("Two.");
+    rig.asked[1]?.fail(new GatewayError("budget_exhausted", "x"));
+    const full = new GatewayError("inbox_full", "x");
+    rig.counters.refusals.sent(full);
+    rig.socket.refuse(full);
+    rig.socket.refuse(new GatewayError("rate_limited", "x"));
+    expect(rig.errors()).toHaveLength(3);
+    expect([...rig.counters.refusals.byReason]).toEqual([
+      ["budget_exhausted", 1],
+      ["inbox_full", 1],
+    ]);
   });
 });
