@@ -1,4 +1,5 @@
 /** The decoders of uploads that are WebAssembly, and of Opus calls. What they make out of an input stands for their branches. */
+import { createHash } from "node:crypto";
 import { FlacEncoder } from "../../../src/audio/codecs/flac.ts";
 import { createMp3Encoder } from "../../../src/audio/codecs/mp3.ts";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
@@ -142,6 +143,28 @@ function sameInPieces(
   return input;
 }
 
+const MAX_HEADS = 10_000;
+const heads = new Set<string>();
+
+/** Nothing of a file whose headers were decoded before: its sound is upload-vorbis's, and a decoder takes milliseconds to open. */
+function newVorbisHead(input: Buffer): Buffer {
+  let front = "";
+  try {
+    const out = Buffer.from(new VorbisHead().push(Buffer.from(input)));
+    let end = 0;
+    for (let page = 0; page < 3 && out.length > end; page += 1) {
+      const table = out.subarray(end + 27, end + 27 + (out[end + 26] ?? 0));
+      end += 27 + table.length + table.reduce((sum, length) => sum + length, 0);
+    }
+    front = createHash("sha1").update(out.subarray(0, end)).digest("base64");
+  } catch (thrown) {
+    if (!isDeclared(thrown)) throw thrown;
+  }
+  if (heads.has(front)) return Buffer.alloc(0);
+  if (heads.size < MAX_HEADS && front !== "") heads.add(front);
+  return input;
+}
+
 async function settled(step: ReturnType<UploadDecoder["push"]>): Promise<void> {
   try {
     await step;
@@ -197,7 +220,7 @@ export const DECODER_TARGETS: Readonly<Record<string, Target>> = {
   "upload-vorbis-setup": wholeFileTarget(
     createVorbisUpload,
     { seeds: [vorbisFile(), VORBIS_FILE], words: ["OggS", "\u0001vorbis", "\u0005vorbis", "BCV"] },
-    (input) => sameInPieces(withChecksums(input), () => new VorbisHead()),
+    (input) => newVorbisHead(sameInPieces(withChecksums(input), () => new VorbisHead())),
   ),
   "upload-opus": wholeFileTarget(
     async () => createOggOpusUpload(),
