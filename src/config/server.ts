@@ -137,6 +137,13 @@ export const SERVER = [
       "Folder in which the embedded service keeps history, voices and webhooks; without it only while it runs",
   },
   {
+    key: "voiceModels",
+    kind: "string",
+    default: "",
+    about:
+      "Folder of neural voice models, a folder each, that the embedded service speaks with; needs sherpa-onnx-node (docs/service.md)",
+  },
+  {
     key: "faults",
     kind: "boolean",
     default: false,

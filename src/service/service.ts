@@ -16,6 +16,7 @@ import { TemporaryFiles } from "./media/temporary-file.ts";
 import { Uploads } from "./media/upload.ts";
 import { openStore } from "./store/store.ts";
 import { requireVoicePackage } from "./voice/engine/package.ts";
+import { openNeuralVoices } from "./voice/neural/open-neural-voices.ts";
 import { VoicePool, type VoiceStats } from "./voice/pool.ts";
 import { Webhooks } from "./webhooks/webhooks.ts";
 
@@ -39,6 +40,8 @@ export interface ServiceOptions {
   readonly dataFolder?: string;
   /** Webhooks may also call private addresses, and by http; default: only public ones, by https. */
   readonly webhooksAllowPrivate?: boolean;
+  /** A folder of neural voice models, a folder each (docs/service.md); default: there are none. */
+  readonly voiceModels?: string;
   /** Scripted faults and everything under /service (docs/faults.md); default: there is none of it. */
   readonly faults?: boolean;
   /** Whether the first requests are answered as fast as later ones; default true. */
@@ -55,7 +58,8 @@ export interface RunningService {
 }
 
 /**
- * Resolves when requests are answered, at full speed where it warms up. Throws GatewayError `voice_package_missing`, `port_in_use`, or
+ * Resolves when requests are answered, at full speed where it warms up. Throws GatewayError `voice_package_missing`, `port_in_use`,
+ * `voice_engine_missing`, `voice_model_incomplete`, `voice_model_broken`, or
  * `invalid_config` for an unknown tier, an address that can't be listened on, or a host or origin that is none.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
@@ -67,18 +71,25 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const origins = new OriginRules(options);
   requireVoicePackage();
   const log = options.log ?? silentLog;
+  const neural = await openNeuralVoices(options.voiceModels, { log, warmsUp: options.warmsUp ?? true });
   const store = await openStore({ folder: options.dataFolder ?? null, log });
   const webhooks = new Webhooks(store.database, {
     log,
     allowPrivate: options.webhooksAllowPrivate ?? false,
   });
-  const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log, warmsUp: options.warmsUp });
+  const voices = new VoicePool({
+    workers: options.voiceWorkers ?? 1,
+    log,
+    warmsUp: options.warmsUp,
+    engine: neural.engine,
+  });
   const gate = new ConcurrencyGate(tier);
   const temporaryFiles = new TemporaryFiles();
   // Who has the key is a server or a gateway: its one address stands for many clients. Anybody else is one client.
   const standsForMany = options.key !== undefined || options.gatewayKey !== undefined;
   const context: ServiceContext = {
     voices,
+    neuralVoices: neural.voices,
     key: options.key,
     gatewayKey: options.gatewayKey,
     origins,

@@ -25,6 +25,7 @@ export async function startConvertApp(
   const store = await openStore({ folder });
   const webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate: false });
   const context: ServiceContext = {
+    neuralVoices: new Map(),
     voices,
     webhooks,
     key: options.key,

@@ -37,6 +37,7 @@ export async function mount(
     throw new Error("Nothing is to be said here");
   };
   const context: ServiceContext = {
+    neuralVoices: new Map(),
     voices: { open },
     key,
     origins: new OriginRules({ host: "127.0.0.1" }),

@@ -34,6 +34,7 @@ let base: string;
 async function start(options: { readonly tier?: Tier; readonly key?: string } = {}): Promise<string> {
   const tier = options.tier ?? "enterprise";
   const context: ServiceContext = {
+    neuralVoices: new Map(),
     voices: {
       open: () => {
         throw new Error("A sound is not spoken");

@@ -31,6 +31,7 @@ async function open(allowPrivate: boolean): Promise<void> {
   store = await openStore({ folder });
   webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate });
   const context = {
+    neuralVoices: new Map(),
     voices: {
       open: () => {
         throw new Error("Nothing is spoken here");

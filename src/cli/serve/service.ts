@@ -42,6 +42,12 @@ const FLAGS: readonly Flag[] = [
     about: "Keep history, voices and webhooks there (default: only while it runs)",
   },
   {
+    name: "voice-models",
+    value: "FOLDER",
+    about:
+      "Speaks with the neural voice models in it, a folder each; needs sherpa-onnx-node (docs/service.md)",
+  },
+  {
     name: "webhooks-allow-private",
     about: "Let webhooks call private addresses, and by http: for receivers on your own network",
   },
@@ -106,6 +112,7 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
   const allowedOrigins = parsed.text("allow-origin");
   const tier = parsed.text("tier");
   const dataFolder = parsed.text("data");
+  const voiceModels = parsed.text("voice-models");
   const host = parsed.text("host") ?? "127.0.0.1";
   if (key === undefined && parent === null && !parsed.has("insecure") && !isLoopback(host)) {
     const text = `Flag --host: other machines reach ${host}, and anybody there could use the service; give --key, or start with --insecure`;
@@ -121,6 +128,7 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
     ...(allowedOrigins === undefined ? {} : { allowedOrigins }),
     ...(tier === undefined ? {} : { tier }),
     ...(dataFolder === undefined ? {} : { dataFolder }),
+    ...(voiceModels === undefined ? {} : { voiceModels }),
     webhooksAllowPrivate: parsed.has("webhooks-allow-private"),
     faults: parsed.has("faults"),
     log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (parent === null ? "info" : "warn")),

@@ -98,6 +98,7 @@ async function startOrExplain(options: OpenUpstreamOptions): Promise<EmbeddedSer
       args: [
         ...["--log-level", config.logLevel === "info" ? "warn" : config.logLevel],
         ...(config.dataFolder === "" ? [] : ["--data", config.dataFolder]),
+        ...(config.voiceModels === "" ? [] : ["--voice-models", config.voiceModels]),
         ...(config.faults ? ["--faults"] : []),
       ],
       ...(start === undefined ? {} : { start }),

@@ -32,6 +32,11 @@ export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...SOUND_HEADERS,
   "history-item-id": { ...STRING, description: "Absent with enable_logging=false." },
   "tts-latency-ms": COUNT,
+  "x-voicewire-timing": {
+    ...STRING,
+    enum: ["estimated"],
+    description: "The times were found in the audio: those of a voice of a model; absent of exact ones.",
+  },
   "x-left-out-tags": {
     ...STRING,
     description:

@@ -7,6 +7,7 @@ import type { FaultBoard } from "../faults/board.ts";
 import type { TemporaryFiles } from "../media/temporary-file.ts";
 import type { Uploads } from "../media/upload.ts";
 import type { Store } from "../store/store.ts";
+import type { NeuralVoice } from "../voice/neural/voice-models.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import { type Credentials, requireKey, wrongToken } from "./auth.ts";
 import type { SingleUseTokens } from "./single-use-tokens.ts";
@@ -15,6 +16,8 @@ import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
 export interface ServiceContext {
   readonly voices: JobOpener;
+  /** Of models, by id. */
+  readonly neuralVoices: ReadonlyMap<string, ListedNeuralVoice>;
   /** undefined where no key is asked for. */
   readonly key: string | undefined;
   /** In the child of a gateway: its key, without which nothing is answered. */
@@ -31,6 +34,14 @@ export interface ServiceContext {
   readonly uploads: Uploads;
   readonly webhooks: Webhooks;
   readonly log: Logger;
+}
+
+/** A voice of a model, and what is told of that. */
+export interface ListedNeuralVoice extends NeuralVoice {
+  /** Piper, Kokoro. */
+  readonly family: string;
+  /** Whether a seed makes it the same each time. */
+  readonly isRepeatable: boolean;
 }
 
 export function authorize(context: ServiceContext, request: FastifyRequest): void {

@@ -16,7 +16,7 @@ const CORS_HEADERS: Readonly<Record<string, string>> = {
   "access-control-max-age": "600",
   "access-control-expose-headers":
     "request-id, history-item-id, character-cost, regeneration-count, generation-info, " +
-    "current-concurrent-requests, maximum-concurrent-requests, collect-preference, x-not-understood, x-left-out-tags, x-ignored-fields",
+    "current-concurrent-requests, maximum-concurrent-requests, collect-preference, x-not-understood, x-left-out-tags, x-ignored-fields, x-voicewire-timing",
 };
 
 /**

@@ -22,6 +22,7 @@ const GET = operation({
       synthesized_seconds: NUMBER,
       workers: INTEGER,
       worker_restarts: INTEGER,
+      engine_restarts: INTEGER,
       temporary_bytes: INTEGER,
     }),
     "Counters; temporary_bytes are those of temporary files now.",

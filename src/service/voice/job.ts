@@ -16,6 +16,8 @@ import { Timbre } from "./audio/timbre.ts";
 import type { Engine } from "./engine/engine.ts";
 import { levelFor } from "./engine/variation.ts";
 import type { ChunkTiming, JobChunk, JobSpec } from "./messages.ts";
+import type { EngineAudio, EnginePiece } from "./neural/speech-engine.ts";
+import type { WordFinder } from "./neural/word-finder.ts";
 import type { Neighbours } from "./plan/stitched-text.ts";
 import { type PlannedPiece, planPieces } from "./plan/utterance-plan.ts";
 
@@ -33,6 +35,15 @@ export interface JobOptions {
   readonly encoder: JobEncoder;
   readonly isCancelled: () => boolean;
   readonly emit: (chunk: JobChunk) => void;
+  /** Absent: no voice of a model is asked for. */
+  readonly neural?: NeuralSource;
+}
+
+/** How a job has the neural engine speak. */
+export interface NeuralSource {
+  /** VoiceJob.receive is called with what it has spoken. */
+  readonly ask: (piece: EnginePiece) => void;
+  readonly wordFinder: WordFinder;
 }
 
 /** Chunk lengths grow: the first is heard soon, later ones cost less. ms, usually and at the highest latency level. */
@@ -66,6 +77,7 @@ export class VoiceJob {
   readonly #maxChunkMs: number;
   readonly #latencyLevel: number;
   #current: CurrentPiece | undefined;
+  #isWaiting = false;
   #chunks = 0;
   /** Whether any audio has left: until then every 100 ms of the engine is tried at once (an MP3 encoder gathers some). */
   #isHeard = false;
@@ -93,6 +105,11 @@ export class VoiceJob {
   /** What the engine has made so far, ms. */
   get synthesizedMs(): number {
     return (this.#synthesizedSamples / this.#options.engine.sampleRate) * 1000;
+  }
+
+  /** For the neural engine: there is no step until it was received. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
   }
 
   /** Speaks the next piece or encodes the next chunk; false when all is said. */
@@ -127,12 +144,51 @@ export class VoiceJob {
     const emitted = { toSample: 0, toOriginal: 0, toNormalized: 0 };
     const current: CurrentPiece = { plan, audio, timing: undefined, emitted };
     this.#current = current;
+    if (plan.neural !== null && plan.spoken.isSpeakable) {
+      this.#isWaiting = true;
+      this.#neural.ask({
+        ...plan.neural,
+        text: plan.spoken.engineText,
+        isRepeatable: spec.seed !== undefined || spec.isRepeatable === true,
+      });
+      return;
+    }
     if (plan.spoken.isSpeakable) {
       // Each piece by itself: other jobs may have spoken since the last one.
       if (spec.seed !== undefined || spec.isRepeatable === true) engine.reset();
       // A clause in which the engine gives no time for the first own word is spoken alone.
       if (!this.#synthesize(current, plan.neighbours)) this.#synthesize(current, { before: "", after: "" });
     }
+    this.#complete(current);
+  }
+
+  /** What the neural engine has made of the current piece. */
+  receive({ samples, sampleRate }: EngineAudio): void {
+    const current = this.#current;
+    if (current === undefined || !this.#isWaiting)
+      throw new RangeError("Cannot receive speech: none was asked for");
+    this.#isWaiting = false;
+    const { engine, spec } = this.#options;
+    const { spoken, language } = current.plan;
+    const events =
+      spec.wantsTiming && samples.length > 0
+        ? this.#neural.wordFinder.find({ text: spoken.engineText, language, samples, sampleRate })
+        : [];
+    current.audio.append(resampled(samples, { fromRate: sampleRate, toRate: engine.sampleRate }), events);
+    this.#synthesizedSamples += current.audio.length;
+    this.#complete(current);
+  }
+
+  get #neural(): NeuralSource {
+    const { neural } = this.#options;
+    if (neural === undefined) throw new RangeError("Cannot speak: there is no neural engine");
+    return neural;
+  }
+
+  /** Behind the words of a piece: its breath, its silence and its times. */
+  #complete(current: CurrentPiece): void {
+    const { plan, audio } = current;
+    const { engine } = this.#options;
     const speechLength = audio.length;
     if (plan.breath !== null) {
       audio.append(breathSamples(plan.breath.name, { ...plan.breath, sampleRate: engine.sampleRate }), []);
@@ -261,6 +317,19 @@ export class VoiceJob {
     const piece = { plan: current.plan, timing, origin: this.#origin, sampleRate };
     return timingOfChunk(piece, { from, to: current.emitted, wantsTruth });
   }
+}
+
+function resampled(
+  samples: Int16Array,
+  rates: { readonly fromRate: number; readonly toRate: number },
+): Int16Array {
+  const resampler = new Resampler(rates);
+  const begun = Int16Array.from(resampler.push(samples));
+  const rest = resampler.flush();
+  const all = new Int16Array(begun.length + rest.length);
+  all.set(begun);
+  all.set(rest, begun.length);
+  return all;
 }
 
 function codePoints(text: string): number {

@@ -3,6 +3,7 @@ import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
 import type { Normalization } from "../text/normalizer.ts";
 import type { Respelling } from "../text/pronunciation.ts";
 import type { TimbreSettings } from "./audio/timbre.ts";
+import type { EngineAudio, EnginePiece } from "./neural/speech-engine.ts";
 import type { Neighbours } from "./plan/stitched-text.ts";
 
 /** What a voice worker has from its start. */
@@ -22,6 +23,13 @@ export interface JobInput {
   readonly respellings?: readonly Respelling[];
   /** Of a voice that was added: the voice of the catalogue that speaks for it, and the engine's pitch, 0-100. */
   readonly sound?: { readonly base: string; readonly pitch: number };
+  /** Of a voice of a model: who speaks instead of the embedded engine. */
+  readonly neural?: NeuralSpeaker;
+}
+
+export interface NeuralSpeaker extends Pick<EnginePiece, "model" | "speaker"> {
+  /** As clients name it; null: the model does not say what it speaks. */
+  readonly language: string | null;
 }
 
 export interface JobSpec {
@@ -103,10 +111,14 @@ export type ToWorker =
     }
   /** So many bytes have left for the client: that much more may be made. */
   | { readonly type: "ack"; readonly bytes: number }
+  /** What the job has asked the neural engine for. */
+  | ({ readonly type: "spoken" } & EngineAudio)
   | { readonly type: "cancel" };
 
 export type FromWorker =
   | { readonly type: "chunk"; readonly chunk: JobChunk }
+  /** For the neural engine; the job waits for it. */
+  | { readonly type: "ask"; readonly piece: EnginePiece }
   /** The job is over and holds nothing any more. */
   | {
       readonly type: "ended";

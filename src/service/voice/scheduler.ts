@@ -9,6 +9,8 @@ import { Locales } from "../text/locale.ts";
 import type { Engine } from "./engine/engine.ts";
 import { type JobEncoder, VoiceJob } from "./job.ts";
 import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
+import type { EngineAudio } from "./neural/speech-engine.ts";
+import { WordFinder } from "./neural/word-finder.ts";
 
 /** Encoded bytes that may be under way to a client before the job waits: about 2 s of pcm_48000, 12 s of MP3. */
 const CREDIT_BYTES = 196_608;
@@ -35,6 +37,7 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #locales = new Locales();
+  readonly #wordFinder: WordFinder;
   /** All jobs that are not over. */
   readonly #entries = new Map<number, Entry>();
   /** Jobs that have had no turn yet, then those that can go on, each in order. */
@@ -46,6 +49,7 @@ export class Scheduler {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    this.#wordFinder = new WordFinder(options.engine);
   }
 
   open(id: number, spec: JobSpec, cancelled: SharedArrayBuffer): void {
@@ -67,7 +71,19 @@ export class Scheduler {
     if (entry === undefined) return;
     const wasBlocked = !hasCredit(entry);
     entry.unacknowledgedBytes -= bytes;
-    if (wasBlocked && hasCredit(entry) && entry.job !== undefined) this.#makeReady(entry);
+    if (wasBlocked && canGoOn(entry)) this.#makeReady(entry);
+  }
+
+  /** The neural engine has spoken what the job waits for. */
+  receive(id: number, audio: EngineAudio): void {
+    const entry = this.#entries.get(id);
+    if (entry?.job === undefined) return;
+    try {
+      entry.job.receive(audio);
+      if (canGoOn(entry)) this.#makeReady(entry);
+    } catch (thrown) {
+      this.#end(entry, "failed", messageOf(thrown));
+    }
   }
 
   /** The job's turn may be far off: it ends now. */
@@ -106,6 +122,10 @@ export class Scheduler {
       encoder,
       isCancelled: () => isCancelled(entry),
       emit: (chunk) => this.#send(entry, chunk),
+      neural: {
+        ask: (piece) => this.#options.reply(entry.id, { type: "ask", piece }),
+        wordFinder: this.#wordFinder,
+      },
     });
   }
 
@@ -140,7 +160,7 @@ export class Scheduler {
     }
     try {
       if (!job.step()) this.#end(entry, "done", "");
-      else if (hasCredit(entry)) this.#ready.push(entry);
+      else if (canGoOn(entry)) this.#ready.push(entry);
     } catch (thrown) {
       this.#end(entry, "failed", messageOf(thrown));
     }
@@ -179,6 +199,11 @@ export class Scheduler {
 
 function hasCredit(entry: Entry): boolean {
   return entry.unacknowledgedBytes < CREDIT_BYTES;
+}
+
+/** Its client reads, and it waits for nobody. */
+function canGoOn(entry: Entry): boolean {
+  return hasCredit(entry) && entry.job?.isWaiting === false;
 }
 
 function isCancelled(entry: Entry): boolean {

@@ -44,6 +44,7 @@ await serveJobs<ToWorker, FromWorker>(async (reply) => {
   return (job, message) => {
     if (message.type === "open") scheduler.open(job, message.spec, message.cancelled);
     else if (message.type === "ack") scheduler.acknowledge(job, message.bytes);
+    else if (message.type === "spoken") scheduler.receive(job, message);
     else scheduler.cancel(job);
   };
 });

@@ -105,7 +105,12 @@ export interface GivenAnswer {
 }
 
 /** Their descriptions say when they are absent. */
-const OPTIONAL_HEADERS = new Set(["history-item-id", "x-left-out-tags", "x-not-understood"]);
+const OPTIONAL_HEADERS = new Set([
+  "history-item-id",
+  "x-left-out-tags",
+  "x-voicewire-timing",
+  "x-not-understood",
+]);
 
 /** What is wrong with an answer of that endpoint. */
 export function answerFaults(

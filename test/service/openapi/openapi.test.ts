@@ -85,6 +85,7 @@ describe("the document", () => {
   it("has every route that there is, and no other", async () => {
     const store = await openStore({ folder: null });
     const context: ServiceContext = {
+      neuralVoices: new Map(),
       voices: {
         open: () => {
           throw new Error("Nothing is said here");

@@ -136,7 +136,7 @@ async function convert(
   const { faults } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const model = acceptConversion(asked, context);
   const target = findTarget(context, pool, asked.voiceId);
-  if (target === undefined) throw ApiError.notFound("voice", asked.voiceId);
+  if (target === undefined) throw noTarget(context, asked.voiceId);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const client = clientSignal(reply.raw);
   const admission = context.gate.enter(model.concurrencyGroup);
@@ -258,4 +258,10 @@ function itemOf(
     },
     dialogue: null,
   };
+}
+
+function noTarget({ neuralVoices }: ServiceContext, voiceId: string): ApiError {
+  if (!neuralVoices.has(voiceId)) return ApiError.notFound("voice", voiceId);
+  const message = `Voice '${voiceId}' is of a model, which speaks texts only, expected a voice of another kind.`;
+  return ApiError.unfit("invalid_parameters", message, { param: "voice_id" });
 }

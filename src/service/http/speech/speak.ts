@@ -17,6 +17,8 @@ import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-requ
 
 /** Asks for `voicewire_words` in timed responses (timing-json.ts). */
 const TRUTH_HEADER = "x-voicewire-truth";
+/** Times that were found in the audio: those of voices of models. */
+const ESTIMATED_TIMING = { "x-voicewire-timing": "estimated" } as const;
 /** Tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
 const LEFT_OUT_HEADER = "x-left-out-tags";
 const MAX_HEADER = 1000;
@@ -64,6 +66,7 @@ export async function speak(
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
       ...leftOutHeader(leftOutTags),
+      ...(kind.wantsTiming && spec.inputs.some(({ neural }) => neural !== undefined) ? ESTIMATED_TIMING : {}),
     }),
   };
   const endStitching = item === null ? () => undefined : store.history.begin(item);

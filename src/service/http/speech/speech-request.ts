@@ -9,9 +9,10 @@ import type { Normalization } from "../../text/normalizer.ts";
 import { findPhonemeTags } from "../../text/phoneme-tags.ts";
 import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pronunciation.ts";
 import { findLanguage, type SpokenLanguage } from "../../voice/engine/languages.ts";
-import type { JobInput, JobSpec } from "../../voice/messages.ts";
+import type { JobInput, JobSpec, NeuralSpeaker } from "../../voice/messages.ts";
 import { endsPiece, findMarkup, leftOutTags } from "../../voice/plan/markup.ts";
 import { isAudible } from "../../voice/plan/spoken.ts";
+import type { ListedNeuralVoice } from "../context.ts";
 import type { KnownVoice } from "../known-voice.ts";
 import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
@@ -83,15 +84,17 @@ export function acceptSpeech(
   requireLists(shape);
   const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
   const asked = requireLanguage(shape, model);
+  for (const voice of voices) requireOfModel(voice, { asked, seed: shape.seed });
   const lexicon = requireLexicon(shape.dictionaries, options.findRules);
   const inputs = shape.inputs.map((input, index): JobInput => {
-    const { sound, language: own = null } = voices[index] ?? {};
-    const language = asked ?? languageWith(model, own);
+    const { sound, neural, language: own = null } = voices[index] ?? {};
+    const language = neural === undefined ? (asked ?? languageWith(model, own)) : own;
     return {
       ...input,
       languageCode: language?.code ?? null,
       respellings: respellingsOf(input.text, lexicon),
       ...(sound === undefined ? {} : { sound }),
+      ...(neural === undefined ? {} : { neural: speakerOf(neural) }),
       ...(typeof language?.accent === "string" ? { accent: language.accent } : {}),
     };
   });
@@ -269,6 +272,29 @@ function requireLexicon(
     rules.push(...found);
   }
   return new Lexicon(rules);
+}
+
+/** Throws the 400 of what the voice of a model can't do. */
+function requireOfModel(
+  { id, neural }: KnownVoice,
+  { asked, seed }: { readonly asked: SpokenLanguage | null; readonly seed: number | undefined },
+): void {
+  if (neural === undefined) return;
+  if (asked !== null && neural.language !== null && asked.code !== neural.language.code) {
+    const message = `Voice '${id}' speaks '${neural.language.code}' only, expected no other language_code than that.`;
+    throw ApiError.unfit("invalid_parameters", message, {
+      status: "unsupported_language",
+      param: "language_code",
+    });
+  }
+  if (seed !== undefined && !neural.isRepeatable) {
+    const message = `Voice '${id}' is of a model that varies each time, expected no seed.`;
+    throw ApiError.unfit("invalid_parameters", message, { param: "seed" });
+  }
+}
+
+function speakerOf({ model, speaker, language }: ListedNeuralVoice): NeuralSpeaker {
+  return { model, speaker, language: language === null ? null : language.code };
 }
 
 const ENGLISH: SpokenLanguage = { code: "en", accent: null };

@@ -117,7 +117,7 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
     });
   });
   route(app, context, DELETE, async ({ params: { voice_id: id } }) => {
-    if (findVoice(id) !== undefined) {
+    if (isPremade(context, id)) {
       const message = "The voice is premade and can not be deleted.";
       const detail = { type: "authorization_error", code: "voice_access_denied", message, param: "voice_id" };
       throw ApiError.of(detail);
@@ -193,12 +193,17 @@ async function addVoice(
   }
 }
 
+function isPremade({ neuralVoices }: ServiceContext, id: string): boolean {
+  return findVoice(id) !== undefined || neuralVoices.has(id);
+}
+
 function requireSample(
-  { store }: ServiceContext,
+  context: ServiceContext,
   ids: { readonly voice_id: string; readonly sample_id: string },
 ): Sample {
   const { voice_id: voiceId, sample_id: sampleId } = ids;
-  if (findVoice(voiceId) === undefined && store.voices.get(voiceId) === undefined)
+  const { store } = context;
+  if (!isPremade(context, voiceId) && store.voices.get(voiceId) === undefined)
     throw ApiError.notFound("voice", voiceId);
   const sample = store.voices.sample(voiceId, sampleId);
   if (sample === undefined) throw ApiError.notFound("sample", sampleId);

@@ -219,8 +219,8 @@ const TYPES_OF: Readonly<Record<ListedVoice["category"], readonly string[]>> = {
   cloned: ["personal", "workspace", "non-default", "non-community", "saved"],
 };
 
-/** Those that were added, newest first, and the catalogue, whose first voice is its newest. */
-function allVoices({ store }: ServiceContext): ListedVoice[] {
+/** Those that were added, newest first, the catalogue, whose first voice is its newest, and those of models. */
+function allVoices({ store, neuralVoices }: ServiceContext): ListedVoice[] {
   const added = store.voices.list().map(
     (voice): ListedVoice => ({
       ...voice,
@@ -236,7 +236,23 @@ function allVoices({ store }: ServiceContext): ListedVoice[] {
       samples: null,
     }),
   );
-  return [...added, ...catalogue];
+  const ofModels = [...neuralVoices.values()].map(
+    (voice, index): ListedVoice => ({
+      id: voice.id,
+      name: voice.name,
+      description: `A neural voice (${voice.family}), by sherpa-onnx.`,
+      language: voice.language?.code ?? "en",
+      labels: {
+        ...(voice.language === null ? {} : { language: voice.language.code }),
+        ...(voice.gender === null ? {} : { gender: voice.gender }),
+        model: voice.model,
+      },
+      category: "premade",
+      createdAtUnix: FIRST_CREATED_UNIX - index,
+      samples: null,
+    }),
+  );
+  return [...added, ...catalogue, ...ofModels];
 }
 
 function voiceRecord(voice: ListedVoice): object {

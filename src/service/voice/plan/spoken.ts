@@ -22,7 +22,7 @@ export interface Spoken {
   readonly original: readonly string[];
   readonly normalized: readonly string[];
   readonly spans: readonly Span[];
-  /** For the engine: SSML-escaped, without control characters. */
+  /** For the engine: SSML-escaped, or plain for a model, without control characters. */
   readonly engineText: string;
   /** Index of the character said for each code point of `engineText`. */
   readonly engineToNormalized: readonly number[];
@@ -37,6 +37,8 @@ export interface SpokenOptions {
   readonly language: string;
   /** The engine's voice, without its variant. */
   readonly engineVoice: string;
+  /** For an engine that reads neither SSML nor phonemes. */
+  readonly isPlain?: boolean;
 }
 
 /** Letters, numbers and symbols are heard; spaces and punctuation are not, except marks that the engine reads out. */
@@ -51,7 +53,8 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
   const original: string[] = [];
   const normalized: string[] = [];
   const spans: Span[] = [];
-  const engine = new EngineText(options.normalizer);
+  const { isPlain = false } = options;
+  const engine = new EngineText(options.normalizer, isPlain);
   for (const { written, said, mnemonics } of rewrite(text, options)) {
     const from = { original: original.length, normalized: normalized.length };
     for (const char of written) original.push(char);
@@ -63,7 +66,7 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
       normalizedTo: normalized.length,
       isIdentity: written === said,
     });
-    if (mnemonics === undefined) engine.addText(normalized, from.normalized);
+    if (mnemonics === undefined || isPlain) engine.addText(normalized, from.normalized);
     else engine.addPhonemes(englishPhonemes(mnemonics, options.engineVoice), from.normalized);
   }
   return {
@@ -120,9 +123,11 @@ class EngineText {
   readonly toNormalized: number[] = [];
   text = "";
   readonly #spellsDigits: boolean;
+  readonly #isPlain: boolean;
 
-  constructor({ spellsDigits }: Pick<Normalizer, "spellsDigits">) {
+  constructor({ spellsDigits }: Pick<Normalizer, "spellsDigits">, isPlain: boolean) {
     this.#spellsDigits = spellsDigits;
+    this.#isPlain = isPlain;
   }
 
   /** The characters said from `from` on. */
@@ -130,9 +135,9 @@ class EngineText {
     for (let index = from; index < normalized.length; index++) {
       const char = normalized[index] ?? "";
       // Two brackets would begin phonemes.
-      if (char === "[" && this.text.endsWith("[")) this.#add(" ", index);
+      if (!this.#isPlain && char === "[" && this.text.endsWith("[")) this.#add(" ", index);
       if (this.#spellsDigits && isDigit(char) && isDigit(normalized[index - 1])) this.#add(" ", index);
-      this.#add(escaped(char), index);
+      this.#add(this.#isPlain ? withoutControls(char) : escaped(char), index);
     }
   }
 
@@ -154,6 +159,10 @@ function isDigit(char: string | undefined): boolean {
 function escaped(char: string): string {
   if (char === "&") return "&amp;";
   if (char === "<") return "&lt;";
+  return withoutControls(char);
+}
+
+function withoutControls(char: string): string {
   if (!UNSPEAKABLE.test(char)) return char;
   return char === "\n" ? "\n" : " ";
 }

@@ -8,6 +8,7 @@ import { findLanguage, languageForScript } from "../engine/languages.ts";
 import { varied } from "../engine/variation.ts";
 import { findVoice, VOICES, type Voice } from "../engine/voices.ts";
 import type { JobInput, JobSpec } from "../messages.ts";
+import type { EnginePiece } from "../neural/speech-engine.ts";
 import type { VoiceManner } from "./audio-tags.ts";
 import { findMarkup, withRespellings } from "./markup.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
@@ -28,6 +29,10 @@ export interface PlannedPiece {
   /** For the engine, as `spoken.engineText`: what other requests say of the same clause; mostly empty. */
   readonly neighbours: Neighbours;
   readonly voice: EngineVoice;
+  /** The speaker of a model, who speaks it instead of the engine, without its neighbours. */
+  readonly neural: Pick<EnginePiece, "model" | "speaker" | "speed"> | null;
+  /** What it is spoken in, as clients name it; null: it is not known. */
+  readonly language: string | null;
   /** What is heard after the words, while their last tag passes. */
   readonly breath: PlannedBreath | null;
   /** Silence that a tag asks for, and the piece's own after it, ms. */
@@ -81,7 +86,11 @@ function* planInput(place: InputPlace): Generator<PlannedPiece> {
   const { audioTags } = spec;
   const tags = findMarkup(input.text, { audioTags });
   const own = { text: input.text, markup: withRespellings(tags, input.respellings ?? []) };
-  const whole = stitchText(own, { neighbours, audioTags });
+  // Where a neighbour's words end in a model's speech is not known well enough to cut there.
+  const whole = stitchText(own, {
+    neighbours: input.neural === undefined ? neighbours : NO_NEIGHBOURS,
+    audioTags,
+  });
   const pieces = cutPieces(whole.text, whole.markup);
   let from = 0;
   let pieceIndex = 0;
@@ -129,11 +138,21 @@ interface PiecePlace extends InputPlace {
 function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
   const { spec, input, isLastOfInput, isLastInput } = place;
   const voice = voiceOf(input);
-  const language = languageForScript(piece.text, input.languageCode ?? voice.language);
+  const { neural } = input;
+  const language =
+    neural === undefined
+      ? languageForScript(piece.text, input.languageCode ?? voice.language)
+      : (findLanguage(neural.language ?? "")?.code ?? voice.language);
   const engine = engineVoiceFor(voice, language, input);
   const parts = splitPiece(piece, place.from, place.whole);
   const prepare = ({ text, markup }: TextPart) =>
-    prepareSpoken(text, { markup, normalizer: place.normalizer, language, engineVoice: engine });
+    prepareSpoken(text, {
+      markup,
+      normalizer: place.normalizer,
+      language,
+      engineVoice: engine,
+      isPlain: neural !== undefined,
+    });
   const spoken = prepare(parts.own);
   const [before, after] = [prepare(parts.before), prepare(parts.after)];
   const pauseMs = pauseAfter(piece, { ...place, isSpeakable: spoken.isSpeakable, goesOn: after.isSpeakable });
@@ -149,6 +168,11 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
       after: after.isSpeakable ? engineJoiner(spoken.engineText, after.engineText) + after.engineText : "",
     },
     voice: soundOf(voice, engine, place),
+    neural:
+      neural === undefined
+        ? null
+        : { model: neural.model, speaker: neural.speaker, speed: spec.speed * (place.manner.rate ?? 1) },
+    language: neural === undefined ? language : neural.language,
     breath: breath === undefined ? null : { name: breath, seed: breathSeed(place) },
     breakMs: parts.own.markup.reduce((sum, tag) => sum + tag.pauseMs, 0),
     pauseMs: pauseMs / spec.speed,

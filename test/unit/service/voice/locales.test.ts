@@ -46,7 +46,7 @@ function startThread() {
     engine,
     reply: (job, message) => {
       if (message.type === "chunk") scheduler.acknowledge(job, message.chunk.audio.length);
-      else if (message.outcome === "done") ended.get(job)?.();
+      else if (message.type === "ended" && message.outcome === "done") ended.get(job)?.();
     },
   });
   let jobs = 0;
