@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { missingForSpeech, PATIENT, Program, run } from "./program.ts";
+import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
@@ -48,6 +48,7 @@ describe.skipIf(missing !== undefined)(
         "server",
         "codecs",
         "voice",
+        "models",
         "page",
         "access",
         "tls",
@@ -132,5 +133,17 @@ describe.skipIf(missing !== undefined)("voicewire service", { concurrent: true }
     const { code, stderr } = await run(["service", "--port", "0", "--tier", "gold"]);
     expect(code).toBe(2);
     expect(stderr).toContain('"gold", expected one of');
+  });
+
+  test("a folder without voice models exits with 2 and says so, also as a gateway's child", async () => {
+    using folder = temporaryFolder();
+    for (const args of [
+      ["service", "--port", "0"],
+      ["serve", "--port", "0", "--ops-port", "off"],
+    ]) {
+      const { code, stderr } = await run([...args, "--voice-models", folder.file(".")]);
+      expect(code).toBe(2);
+      expect(stderr).toContain("Setting voice-models: there is no voice model in");
+    }
   });
 });

@@ -30,6 +30,7 @@ import { type CheckResult, resultWith } from "./check-result.ts";
 import { checkCluster } from "./cluster-check.ts";
 import { checkKeyFile } from "./key-file-check.ts";
 import { checkUpstreams } from "./upstreams-check.ts";
+import { checkVoiceModels } from "./voice-models-check.ts";
 
 export type { CheckResult } from "./check-result.ts";
 
@@ -60,6 +61,7 @@ export const CHECKS: readonly Check[] = [
   },
   { name: "codecs", run: checkCodecs, fix: "run `npm ci` again on this machine" },
   { name: "voice", run: checkVoicePackage },
+  { name: "models", run: ({ config }) => checkVoiceModels(config) },
   { name: "page", run: checkPage },
   { name: "keys", run: checkKeys, fix: "correct the file; until then serve does not start (docs/access.md)" },
   { name: "access", run: checkAccess },

@@ -39,6 +39,7 @@ const FLAGS: readonly Flag[] = [
     "upstreamRegion",
     "upstreamKey",
     "upstreams",
+    "voiceModels",
   ]),
 ];
 
@@ -47,7 +48,7 @@ export const doctor: CommandModule = {
     name: "doctor",
     usage: ["doctor [FLAGS]"],
     about:
-      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the certificate, the settings, " +
+      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice and voice models, the ports, the certificate, the settings, " +
       "the keys and who may come in, the cluster, the upstream and the other services, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
     flags: FLAGS,
     examples: [
