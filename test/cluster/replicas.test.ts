@@ -414,7 +414,7 @@ describe("what is told", () => {
         writer.over(1, 0);
         const message = {
           from: "one",
-          seq: 3,
+          seq: 2 ** 40 + 3,
           records: writer.take(),
           sessions: [
             {

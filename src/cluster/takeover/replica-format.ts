@@ -2,7 +2,7 @@
  * What a node tells its buddy of its sessions, so that the buddy can go on with them: only what has changed. Pure. What changes
  * with each word are bytes, all numbers big-endian; what is accepted is JSON, and comes after that.
  *
- *   message | number u32 | bytes of the sender u8, the sender | bytes of the records u32 | record ... | JSON or nothing
+ *   message | number u48 | bytes of the sender u8, the sender | bytes of the records u32 | record ... | JSON or nothing
  *
  *   sent    | 1 u8 | session u32 | ms f64                end of the audio that its listeners were sent
  *   places  | 2 u8 | session u32 | utterance u32 | its beginning, ms f64 | places u32 | end u32, ms f64 | ...
@@ -150,7 +150,8 @@ const PLACES_BYTES = 21;
 const PLACE_BYTES = 12;
 const OVER_BYTES = 9;
 /** Of a message, beside the sender, the records and the JSON. */
-const HEAD_BYTES = 9;
+const HEAD_BYTES = 11;
+const SEQ_BYTES = 6;
 const FIRST_BYTES = 16 * 1024;
 
 /** Gathers records for one message. */
@@ -213,7 +214,7 @@ export function encodeReplica({ from, seq, records, sessions, ended }: ReplicaPa
   const json = sessions.length + ended.length === 0 ? "" : JSON.stringify({ sessions: rows, ended });
   const sender = Buffer.from(from);
   const bytes = Buffer.allocUnsafeSlow(HEAD_BYTES + sender.length + records.length + Buffer.byteLength(json));
-  let at = bytes.writeUInt32BE(seq, 0);
+  let at = bytes.writeUIntBE(seq, 0, SEQ_BYTES);
   at = bytes.writeUInt8(sender.length, at);
   bytes.set(sender, at);
   at = bytes.writeUInt32BE(records.length, at + sender.length);
@@ -226,14 +227,15 @@ export function encodeReplica({ from, seq, records, sessions, ended }: ReplicaPa
 export function decodeReplica(bytes: Uint8Array): ReplicaMessage | undefined {
   try {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const fromEnd = 5 + view.readUInt8(4);
+    const fromAt = SEQ_BYTES + 1;
+    const fromEnd = fromAt + view.readUInt8(SEQ_BYTES);
     const recordsEnd = fromEnd + 4 + view.readUInt32BE(fromEnd);
     if (recordsEnd > view.length) return undefined;
-    const from = textOf(view.subarray(5, fromEnd));
+    const from = textOf(view.subarray(fromAt, fromEnd));
     const records = recordsOf(view.subarray(fromEnd + 4, recordsEnd));
     const json = view.subarray(recordsEnd);
     const { data } = json.length === 0 ? NOTHING : accepted.safeParse(JSON.parse(textOf(json)));
-    return data === undefined ? undefined : { from, seq: view.readUInt32BE(0), records, ...data };
+    return data === undefined ? undefined : { from, seq: view.readUIntBE(0, SEQ_BYTES), records, ...data };
   } catch {
     // Not JSON, not text, or too short.
     return undefined;

@@ -253,7 +253,10 @@ export class Replicator {
     const [changed, ended] = [[...this.#changed], [...this.#ended]];
     this.#changed.clear();
     this.#ended.clear();
-    if (this.#buddy === null || this.#isClosed) return;
+    if (this.#buddy === null || this.#isClosed) {
+      this.#records.take();
+      return;
+    }
     if (changed.length + ended.length + this.#records.length === 0 && this.#seq > 0) return;
     try {
       this.#publish({ sessions: this.#updatesOf(changed), ended });
