@@ -100,10 +100,11 @@ function heardBy(listener: MemoryListener): { readonly letters: string; readonly
 /** What somebody hears at another node who comes back with all that was sent. */
 function hearOn(saved: SavedSession, token: string, endMs: number): string {
   const there = createRig({ maxTextChars: 10_000 });
-  there.sessions.open("s").restore(JSON.parse(JSON.stringify(saved)) as SavedSession, "former");
+  const session = there.sessions.open("s");
+  session.restore(JSON.parse(JSON.stringify(saved)) as SavedSession, "former");
   const { listener } = there.join(`${QUERY}&resume=${token}&at_ms=${endMs}`);
   const answered = new Set<FakeRequest>();
-  for (let passed = 0; passed < 30_000; passed += STEP_MS) {
+  for (let passed = 0; passed < 60_000 && !session.isIdle; passed += STEP_MS) {
     for (const open of there.requests) {
       if (open.isAborted || answered.has(open)) continue;
       answered.add(open);
@@ -150,7 +151,7 @@ describe("from what a buddy was told", () => {
         const rest = words.join("").slice(wholeWords(words, letters).length);
         expect(hearOn(toldOf(replicas), participant.resumeToken, endMs)).toBe(rest);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -180,7 +181,7 @@ describe("from what a buddy was told", () => {
         const own = hearOn(session.save(), participant.resumeToken, endMs);
         expect(hearOn(toldOf(replicas), participant.resumeToken, endMs)).toBe(own);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -201,7 +202,7 @@ describe("from what a buddy was told", () => {
         const own = hearOn(session.save(), participant.resumeToken, endMs);
         expect(hearOn(toldOf(replicas), participant.resumeToken, endMs).endsWith(own)).toBe(true);
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 
