@@ -6,11 +6,7 @@
  * harmonics of speech move far too much for that.
  */
 import type { Fourier } from "../../audio/analysis/fourier.ts";
-
-export interface Spectrum {
-  readonly real: Float32Array;
-  readonly imaginary: Float32Array;
-}
+import type { Spectrum } from "./overlap.ts";
 
 export interface TonesOptions {
   /** Of as many values as the window; at most half as many frames are looked at. */

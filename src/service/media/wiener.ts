@@ -7,6 +7,8 @@
  * and the bin itself ("decision-directed"). It looks forward as well as back.
  */
 
+import type { Spectrum } from "./overlap.ts";
+
 /** Powers, frame after frame, of `bins` each. */
 export type Powers = Float32Array;
 
@@ -25,15 +27,48 @@ const SPEECH_ROUNDS = 2;
 /** Parts of the speech's power that come from the frame before and from the guess; the rest from the bin itself. */
 const BEFORE_PART = 0.5;
 const GUESS_PART = 0.46;
+/** What was taken out is averaged over so many frames either way, and counts so much: some noise is left in the speech. */
+const TAKEN_FRAMES = 40;
+const TAKEN_PART = 0.6;
 /** Least ratio of speech to noise, as powers: pure noise ends 30 dB down. */
 const LEAST_RATIO = 0.0326;
 /** A power below any that is heard: digital silence has a ratio, too. */
 const SILENCE = 1e-3;
 
+export interface Filter {
+  /** 0..1 for each bin of each frame. */
+  readonly gains: Float32Array;
+  /** The noise's power: half of what the gains are made of, half of what they took out a moment before and after. */
+  readonly noise: Powers;
+}
+
 // Plain loops throughout: with a callback for each bin this took twice as long, and most of the time of isolation.
 
-/** Gains 0..1 for each bin of each frame. */
-export function wienerGains(power: Powers, guess: Powers, options: WienerOptions): Float32Array {
+/** Of each bin of the spectra, frame after frame. */
+export function powersOf(spectra: readonly Spectrum[]): Powers {
+  const bins = spectra[0]?.real.length ?? 0;
+  const powers = new Float32Array(spectra.length * bins);
+  for (const [index, { real, imaginary }] of spectra.entries()) {
+    const from = index * bins;
+    for (let bin = 0; bin < bins; bin += 1) {
+      powers[from + bin] = (real[bin] as number) ** 2 + (imaginary[bin] as number) ** 2;
+    }
+  }
+  return powers;
+}
+
+/** Gains 0..1 where the speech's power is a pilot's: of speech that is filtered once already. */
+export function gainsOfPilot(pilot: Powers, noise: Powers): Float32Array {
+  const gains = new Float32Array(pilot.length);
+  for (let at = 0; at < pilot.length; at += 1) {
+    const level = (noise[at] as number) + SILENCE;
+    const ratio = Math.max(LEAST_RATIO, (pilot[at] as number) / level);
+    gains[at] = ratio / (1 + ratio);
+  }
+  return gains;
+}
+
+export function wienerGains(power: Powers, guess: Powers, options: WienerOptions): Filter {
   const { bins, nearFrames, farFrames } = options;
   const guessed = blurred(guess, bins);
   let noise = outsideGuess(power, guess, { bins, reach: nearFrames });
@@ -48,7 +83,7 @@ export function wienerGains(power: Powers, guess: Powers, options: WienerOptions
     }
     gains = gainsOver(noise, { power, guessed, bins });
   }
-  return gains;
+  return { gains, noise: followed(noise, { power, gains, bins }) };
 }
 
 /** A first estimate of the noise: the mean power of the bins in which little was guessed to be speech. */
@@ -69,6 +104,22 @@ function outsideGuess(
   const weight = meanOverTime(weights, { bins, reach });
   for (let at = 0; at < noise.length; at += 1) noise[at] = (noise[at] as number) / (weight[at] as number);
   return noise;
+}
+
+/** Noise that changes within seconds, such as a car that passes, is followed better by what was just taken out. */
+function followed(
+  noise: Powers,
+  { power, gains, bins }: { readonly power: Powers; readonly gains: Float32Array; readonly bins: number },
+): Powers {
+  const taken = new Float32Array(power.length);
+  for (let at = 0; at < power.length; at += 1) {
+    taken[at] = (power[at] as number) * (1 - (gains[at] as number)) ** 2;
+  }
+  const around = meanOverTime(taken, { bins, reach: TAKEN_FRAMES });
+  for (let at = 0; at < around.length; at += 1) {
+    around[at] = 0.5 * (noise[at] as number) + TAKEN_PART * (around[at] as number);
+  }
+  return around;
 }
 
 function heardPower(power: Powers, gains: Float32Array): Powers {
