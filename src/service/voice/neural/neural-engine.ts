@@ -196,11 +196,16 @@ export class NeuralEngine implements SpeechEngine {
   }
 }
 
+const THROWN = "what():";
+
 /** What was thrown, or else the last line without its place in the source: `.../onnx-utils.cc:Load:12 No such file`. */
 function reasonOf(written: string, otherwise: string): string {
-  const thrown = /^\s*what\(\):\s*(.+)$/m.exec(written)?.[1];
-  const lines = written.split("\n").map((line) => line.replace(/^\S+\.(?:cc|h):\S*\d+\s/, "").trim());
-  return thrown ?? lines.findLast((line) => line !== "") ?? otherwise;
+  const lines = written.split("\n").map((line) => line.trim());
+  const thrown = lines.find((line) => line.startsWith(THROWN));
+  if (thrown !== undefined) return thrown.slice(THROWN.length).trim();
+  const last = lines.findLast((line) => line !== "") ?? otherwise;
+  const [place = "", ...words] = last.split(" ");
+  return words.length > 0 && /\.(?:cc|h):/.test(place) ? words.join(" ") : last;
 }
 
 interface ProcessHandlers {
