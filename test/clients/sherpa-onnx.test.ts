@@ -117,6 +117,23 @@ describe.skipIf(!isInstalled)(`sherpa-onnx-node ${IF_INSTALLED}`, () => {
     expect(client.service.stats().engine_restarts).toBe(0);
   });
 
+  it("refuses another language, as the target of a conversion, and to be deleted", async () => {
+    const german = await say("tiny.0", "", { language_code: "de" });
+    expect(german.status).toBe(400);
+    expect(german.body.toString()).toContain("speaks 'en' only");
+    expect((await say("tiny.0", "", { language_code: "en" })).status).toBe(200);
+    const deleted = await fetch(`${client.service.url}/v1/voices/tiny.0`, { method: "DELETE" });
+    expect(deleted.status).toBe(403);
+    const body = new FormData();
+    body.append("audio", new Blob([new Uint8Array(10)]), "a.wav");
+    const converted = await fetch(`${client.service.url}/v1/speech-to-speech/tiny.0`, {
+      method: "POST",
+      body,
+    });
+    expect(converted.status).toBe(400);
+    expect(await converted.text()).toContain("speaks texts only");
+  });
+
   it("refuses to start with a model that the runtime can't load, and says why", async () => {
     const broken = modelFolder();
     writeTinyVoice(broken, "odd", words);
