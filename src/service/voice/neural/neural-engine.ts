@@ -144,16 +144,22 @@ export class NeuralEngine implements SpeechEngine {
 
   #start(): EngineProcess {
     const { packageFile } = this.#options;
-    return new EngineProcess(packageFile, {
+    const started: EngineProcess = new EngineProcess(packageFile, {
       hear: (message, written) => this.#hear(message, written),
-      ended: (reason, written) => this.#ended(reason, written),
+      ended: (reason, written) => {
+        if (this.#process === started) this.#ended(reason, written);
+      },
     });
+    return started;
   }
 
   #hear(message: FromEngine, written: string): void {
     if (message.type === "ready") return;
     const task = this.#task;
     if (message.type === "missing") {
+      // Of no use to what comes next either: that gets a process of its own.
+      void this.#process?.end();
+      this.#process = null;
       const text = `Cannot load ${SHERPA_PACKAGE}: ${message.message.split("\n")[0]}; expected it to fit this machine: ${SHERPA_ADVICE}`;
       this.#finish(() =>
         task?.failed(new GatewayError("voice_engine_missing", text, { field: "voice-models" })),

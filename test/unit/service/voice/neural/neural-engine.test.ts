@@ -132,10 +132,13 @@ describe("the neural engine", () => {
   it("says that its package does not load", async () => {
     const broken = join(folder, "broken.js");
     writeFileSync(broken, 'throw new Error("Could not find libonnxruntime.so\\nTried ...");');
-    await expect(openEngine({ file: broken }).engine.load(modelOf("good"))).rejects.toMatchObject({
+    const { engine, speak } = openEngine({ file: broken });
+    const failure = {
       code: "voice_engine_missing",
       message: expect.stringContaining("Could not find libonnxruntime.so;"),
-    });
+    };
+    await expect(engine.load(modelOf("good"))).rejects.toMatchObject(failure);
+    await expect(speak("a")).rejects.toMatchObject(failure);
   });
 
   it("fails what waits when it is closed, and ends its process", async () => {
