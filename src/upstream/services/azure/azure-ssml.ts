@@ -7,7 +7,7 @@ export interface SsmlOptions {
   readonly speed: number | undefined;
 }
 
-const BREAK = /<break(?:\s+(?:time|strength)="[a-z0-9.-]{1,20}")*\s*\/>/g;
+const BREAK = /<break(?:\s+(?:time|strength)="[a-z0-9.-]+")*\s*\/>/g;
 /** Those that are written in another way would be read aloud. */
 const OTHER_BREAK = /<break\b[^<>]{0,512}>/gi;
 const ENTITIES: Readonly<Record<string, string>> = {
