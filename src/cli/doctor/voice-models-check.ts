@@ -21,7 +21,9 @@ export async function checkVoiceModels({ voiceModels: folder }: Config): Promise
     const detail = `none: voice-models names no folder, and ${SHERPA_PACKAGE} is ${packageFile === null ? "not " : ""}installed`;
     return { status: "ok", detail: `${detail} (docs/service.md says how to get neural voices)` };
   }
-  const { modelFoldersOf, readVoiceModel } = await import("../../service/voice/neural/voice-models.ts");
+  const { modelFoldersOf, readVoiceModel, withoutModels } = await import(
+    "../../service/voice/neural/voice-models.ts"
+  );
   const { NeuralEngine } = await import("../../service/voice/neural/neural-engine.ts");
   let names: readonly string[];
   try {
@@ -29,7 +31,9 @@ export async function checkVoiceModels({ voiceModels: folder }: Config): Promise
   } catch (thrown) {
     return { status: "fail", detail: toGatewayError(thrown).message, fix: WHERE_MODELS_ARE };
   }
-  if (names.length === 0) return { status: "fail", detail: `no model in ${folder}`, fix: WHERE_MODELS_ARE };
+  if (names.length === 0) {
+    return { status: "fail", detail: withoutModels(folder).message, fix: WHERE_MODELS_ARE };
+  }
   const works: string[] = [];
   const worries: Worry[] = [];
   for (const name of names) {

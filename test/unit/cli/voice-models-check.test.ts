@@ -34,6 +34,13 @@ describe("doctor of voice models", () => {
     });
   });
 
+  it("says of the folder of one model which folder is meant", async () => {
+    expect(await check(join(folder, "amy"))).toMatchObject({
+      status: "fail",
+      detail: expect.stringContaining(`expected the folder that it is in: ${folder}`),
+    });
+  });
+
   it.each(["/nowhere", tmpdir()])("says where models are had: %s has none", async (empty) => {
     const result = await check(empty === "/nowhere" ? empty : mkdtempSync(join(folder, ".empty-")));
     expect(result).toMatchObject({ status: "fail", fix: expect.stringContaining("releases/tag/tts-models") });

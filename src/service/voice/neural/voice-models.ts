@@ -1,6 +1,6 @@
 /** The voice models of a folder: a folder each, as sherpa-onnx publishes them. */
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { SAMPLE_RATES } from "../../../audio/resample/resample.ts";
 import { GatewayError } from "../../../errors.ts";
 import { findLanguage, listLanguages, type SpokenLanguage } from "../engine/languages.ts";
@@ -57,17 +57,22 @@ function invalidFolder(message: string, cause?: unknown): GatewayError {
   return new GatewayError("invalid_config", `Setting voice-models: ${message}`, { ...FIELD, cause });
 }
 
+/** Who names the folder of one model, or unpacks an archive without its folder, learns which one is meant. */
+export function withoutModels(folder: string): GatewayError {
+  return invalidFolder(
+    isModelFolder(folder)
+      ? `${folder} is the folder of one model, expected the folder that it is in: ${dirname(resolve(folder))}`
+      : `there is no voice model in ${folder}, expected a folder for each, with its .onnx file`,
+  );
+}
+
 /**
  * All models of the folder, by name. Throws GatewayError `invalid_config`, `voice_model_incomplete` or `voice_model_broken` of the
  * first thing that is not in order; that the engine can load them is not known yet.
  */
 export function readVoiceModels(folder: string): VoiceModel[] {
   const names = modelFoldersOf(folder);
-  if (names.length === 0) {
-    throw invalidFolder(
-      `there is no voice model in ${folder}, expected a folder for each, with its .onnx file`,
-    );
-  }
+  if (names.length === 0) throw withoutModels(folder);
   if (names.length > MAX_MODELS) {
     throw invalidFolder(`there are ${names.length} models in ${folder}, expected at most ${MAX_MODELS}`);
   }
@@ -98,6 +103,10 @@ function isModelFolder(path: string): boolean {
   return readdirSync(path).some((name) => name.endsWith(".onnx") || name === "tokens.txt");
 }
 
+function hasContent(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
 /** Throws as readVoiceModels does. */
 export function readVoiceModel(folder: string, name: string): VoiceModel {
   if (!MODEL_NAME.test(name)) {
@@ -108,7 +117,8 @@ export function readVoiceModel(folder: string, name: string): VoiceModel {
   const files = readdirSync(join(folder, name)).sort();
   const onnx = modelFileOf(files);
   if (onnx === undefined) throw incompleteModel(name, ".onnx file");
-  if (!files.includes("tokens.txt")) throw incompleteModel(name, "tokens.txt");
+  // Without a token in it the engine starts, and says nothing of any text.
+  if (!hasContent(join(folder, name, "tokens.txt"))) throw incompleteModel(name, "tokens.txt");
   const facts = readFacts(join(folder, name, onnx), name);
   const kind = kindOf(facts.metadata, name);
   const place = { folder, name, names: files };
@@ -203,7 +213,7 @@ function vitsPartsOf(metadata: OnnxFacts["metadata"], place: ModelPlace): Partia
 }
 
 function listOf({ folder, name, names }: ModelPlace, pattern: RegExp): string | undefined {
-  const found = names.filter((file) => pattern.test(file));
+  const found = names.filter((file) => pattern.test(file) && hasContent(join(folder, name, file)));
   return found.length === 0 ? undefined : found.map((file) => join(folder, name, file)).join(",");
 }
 

@@ -120,6 +120,30 @@ describe("a folder of voice models that is not in order", () => {
   const cases: readonly (readonly [string, string, () => void, RegExp])[] = [
     ["without any", "invalid_config", () => undefined, /no voice model/],
     [
+      "that is the folder of one model",
+      "invalid_config",
+      () => write(".", PIPER, ["tokens.txt"]),
+      /is the folder of one model, expected the folder that it is in/,
+    ],
+    [
+      "with a model with an empty file of tokens",
+      "voice_model_incomplete",
+      () => {
+        write("m", PIPER, []);
+        put("m/tokens.txt", "");
+      },
+      /"m" has no tokens\.txt/,
+    ],
+    [
+      "with a model of words with an empty lexicon",
+      "voice_model_incomplete",
+      () => {
+        write("m", { ...PIPER, comment: "ljspeech" }, ["tokens.txt"]);
+        put("m/lexicon.txt", "");
+      },
+      /no lexicon\.txt/,
+    ],
+    [
       "with a model without tokens",
       "voice_model_incomplete",
       () => write("m", PIPER, []),
