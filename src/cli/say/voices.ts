@@ -106,7 +106,8 @@ export function findVoice({ voices, unlisted }: VoiceList, wanted: string): Voic
   const names = beginning.length > 1 ? beginning.map((voice) => voice.name) : [];
   const near = nearest(
     wanted,
-    voices.map((voice) => voice.name),
+    // An id where no name is near: those of own voices and models are words, too.
+    voices.flatMap((voice) => [voice.name, voice.voice_id]),
   );
   const hint =
     names.length > 0

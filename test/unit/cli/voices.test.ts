@@ -47,6 +47,17 @@ describe("findVoice()", () => {
   });
 });
 
+describe("findVoice() of voices of models", () => {
+  const voices = [0, 1].map((speaker) => {
+    return { voice_id: `amy-low.${speaker}`, name: `${speaker} (amy-low)`, labels: {} };
+  });
+
+  test("suggests an id, which is more than the name", () => {
+    expect(() => findVoice({ voices, unlisted: [] }, "amy-lwo.1")).toThrow('did you mean "amy-low.1"?');
+    expect(() => findVoice({ voices, unlisted: [] }, "amy-low")).toThrow('did you mean "amy-low.0"?');
+  });
+});
+
 describe("findVoice() where a list is missing", () => {
   const unlisted = [{ upstream: "kokoro", code: "upstream_unreachable", message: "Nobody is there" }];
 
