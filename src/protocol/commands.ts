@@ -142,7 +142,9 @@ const generated = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("tone"),
     hertz: z
-      .union([hertz, z.array(hertz).min(1).max(2).readonly()])
+      .union([hertz, z.array(hertz).min(1).max(2).readonly()], {
+        error: "expected a frequency, or a list of one or two",
+      })
       .describe("One frequency, or two at once"),
     on_ms: z
       .number()
