@@ -232,7 +232,11 @@ describe("errors", () => {
     const unknown = await post(app, { ...BODY, voice: "nobody at all" });
     expect(unknown.status).toBe(404);
     expect((await unknown.json()) as OpenAiError).toMatchObject({
-      error: { param: "voice", code: "unknown_voice" },
+      error: {
+        param: "voice",
+        code: "unknown_voice",
+        message: expect.stringContaining("no name or id that GET /voices lists"),
+      },
     });
     upstream.use(() => refusal(401, "quota_exceeded"));
     const refused = await post(app, BODY);

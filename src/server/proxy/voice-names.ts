@@ -53,7 +53,7 @@ export class VoiceNames {
     if (found !== undefined) return found;
     throw new GatewayError(
       "unknown_voice",
-      "Field 'voice' is not valid: it is no voice of OpenAI, and no name or id of the upstream's list",
+      "Field 'voice' is not valid: it is no name or id that GET /voices lists, and no name of OpenAI's",
       { field: "voice" },
     );
   }
