@@ -149,4 +149,21 @@ describe.skipIf(!isInstalled)(`sherpa-onnx-node ${IF_INSTALLED}`, () => {
     truncateSync(join(broken, "odd", "model.onnx"), 40_000);
     await expect(startClient({ voiceModels: broken })).rejects.toMatchObject({ code: "voice_model_broken" });
   });
+
+  it("refuses the voice of a model that is found broken when it is spoken with, and others work", async () => {
+    const mixed = modelFolder();
+    for (const name of ["good", "odd"]) writeTinyVoice(mixed, name, words);
+    const model = join(mixed, "odd", "model.onnx");
+    writeFileSync(model, readFileSync(model, "latin1").replaceAll("Resize", "Resizf"), "latin1");
+    // Without warming up no model is loaded at the start.
+    await using other = await startClient({ voiceModels: mixed });
+    const refused = await other.post("/v1/text-to-speech/odd", { text: TINY_TEXT });
+    expect(refused.status).toBe(400);
+    expect(JSON.parse(refused.body.toString()).detail).toMatchObject({
+      code: "voice_model_broken",
+      message: expect.stringMatching(/Resizf.*unpack/),
+      param: "voice_id",
+    });
+    expect((await other.post("/v1/text-to-speech/good", { text: TINY_TEXT })).status).toBe(200);
+  });
 });
