@@ -108,8 +108,8 @@ export interface AnswerSink {
   }): void;
   /** What samples without a header are, where the answer says it: before the first of them. */
   plain(sampled: Sampled): void;
-  /** The service says in the middle of its answer that it has failed: throws what that means. */
-  fail(failure: { readonly status?: number; readonly body: unknown }): never;
+  /** The service says in the middle of its answer that it has failed: throws what that means. `status`: where it names one. */
+  fail(failure: { readonly status?: number | undefined; readonly body: unknown }): never;
 }
 
 /** What the words of a service's errors mean. */

@@ -88,8 +88,8 @@ export class ServiceDialect implements Dialect {
         give(converted, alignment);
       },
       plain: (sampled) => this.#converter.setPlain(sampled),
-      fail: ({ status = 500, body }) => {
-        throw this.#refusal({ status, headers: {}, body });
+      fail: ({ status, body }) => {
+        throw this.#refusal({ status: status ?? null, headers: {}, body });
       },
     });
     return {
@@ -165,7 +165,7 @@ export class ServiceDialect implements Dialect {
   }
 
   #refusal(refused: {
-    readonly status: number;
+    readonly status: number | null;
     readonly headers: ResponseHeaders;
     readonly body: unknown;
   }): GatewayError {

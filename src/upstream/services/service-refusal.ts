@@ -9,7 +9,8 @@ export interface ServiceRefusal {
   /** The upstream's name. */
   readonly name: string;
   readonly table: RefusalTable;
-  readonly status: number;
+  /** null: it is said in an answer that began well, without one. */
+  readonly status: number | null;
   readonly headers: ResponseHeaders;
   /** JSON, as bytes or read already. */
   readonly body: unknown;
@@ -29,6 +30,9 @@ const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   text_too_long: "takes no text of that length",
 };
 
+/** What no code word explains is the service's fault. */
+const UNSAID_STATUS = 500;
+
 export function serviceRefusal({
   name,
   table,
@@ -40,11 +44,16 @@ export function serviceRefusal({
   const json = Buffer.isBuffer(body) ? parseOrUndefined(body.toString("utf8")) : body;
   const words = isObject(json) ? codeWords(table.codesOf(json)) : [];
   const meaning = words.map((word) => meaningOf(table, word)).find((found) => found !== undefined);
-  const code = meaning?.code ?? codeOf(status, words);
-  const retryAfterMs = status === 429 || status >= 500 ? readRetryAfterMs(headers) : undefined;
-  const facts = [`status ${status}`, ...words.filter((word) => !repeats(word, secrets))];
+  const code = meaning?.code ?? codeOf(status ?? UNSAID_STATUS, words);
+  const retryAfterMs =
+    status !== null && (status === 429 || status >= 500) ? readRetryAfterMs(headers) : undefined;
+  const facts = [
+    ...(status === null ? [] : [`status ${status}`]),
+    ...words.filter((word) => !repeats(word, secrets)),
+  ];
   const headline = HEADLINES[code] ?? "refused the request";
-  return new GatewayError(code, `The upstream ${name} ${headline}: ${facts.join(", ")}`, {
+  const why = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
+  return new GatewayError(code, `The upstream ${name} ${headline}${why}`, {
     ...(meaning?.field === undefined ? {} : { field: meaning.field }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });

@@ -129,6 +129,11 @@ describe("servers of OpenAI's shape", () => {
     expect(recorder.failure).toMatchObject({ code: "upstream_truncated" });
   });
 
+  it("an error under 200 names what the service says, and no other status", async () => {
+    const { recorder } = await said({ fault: "json under 200" });
+    expect(recorder.failure?.message).toBe("The upstream openai refused the request: model_not_found");
+  });
+
   it("a stall ends with upstream_timeout, however long its first audio may take", async () => {
     const { recorder } = await said({ fault: "stall" }, {}, { timeoutMs: 150 });
     expect(recorder.failure).toMatchObject({ code: "upstream_timeout" });

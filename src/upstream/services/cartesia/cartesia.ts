@@ -102,12 +102,12 @@ function read(sink: AnswerSink): BodyReader {
         case "error": {
           const status = numberOf(value.status_code);
           // In the middle of a stream it is 206, whatever went wrong.
-          sink.fail({ status: status >= 400 ? status : 500, body: value });
+          sink.fail({ status: status >= 400 ? status : undefined, body: value });
           return;
         }
         default:
           // Phonemes, and whatever comes to be, have a type; what has none is no event.
-          if (textOf(value.type) === "") sink.fail({ status: 500, body: value });
+          if (textOf(value.type) === "") sink.fail({ body: value });
       }
     },
     onEnd: () => {

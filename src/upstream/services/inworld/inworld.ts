@@ -86,7 +86,7 @@ function read(sink: AnswerSink): BodyReader {
     key: AUDIO,
     onLine: (value, audio) => {
       if (isObject(value.error)) {
-        sink.fail({ status: STATUSES.get(numberOf(value.error.code)) ?? 500, body: value });
+        sink.fail({ status: STATUSES.get(numberOf(value.error.code)), body: value });
       }
       const { timestampInfo } = objectOf(value.result);
       const { wordAlignment } = objectOf(timestampInfo);

@@ -77,7 +77,7 @@ function read(sink: AnswerSink): BodyReader {
       const { timestamps, error_code: code } = value;
       if (code !== undefined && code !== null) {
         const status = numberOf(code);
-        return sink.fail({ status: status >= 400 && status < 600 ? status : 500, body: value });
+        return sink.fail({ status: status >= 400 && status < 600 ? status : undefined, body: value });
       }
       if (audio !== null) sink.piece({ audio });
       if (isObject(timestamps)) {

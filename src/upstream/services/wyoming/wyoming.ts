@@ -103,7 +103,7 @@ class WyomingAnswer implements BodyReader {
         return;
       case "error":
         // Its text may hold what was to be said.
-        this.#sink.fail({ status: 500, body: { code: data.code } });
+        this.#sink.fail({ body: { code: data.code } });
     }
   }
 
