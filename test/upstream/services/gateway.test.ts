@@ -11,7 +11,8 @@ import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
 import { OPENAI_VOICE, openAi } from "../../kit/vendors/openai.ts";
 import { bytesOf, speak, wordsOf } from "../../kit/vendors/spoken.ts";
 import type { TimedOptions } from "../../kit/vendors/timed-steps.ts";
-import { configOf, TEXT } from "./rig.ts";
+import { Warnings } from "../voices/rig.ts";
+import { asked, configOf, serviceAt, speech, TEXT } from "./rig.ts";
 
 async function rig(options: TimedOptions = {}, settings: Parameters<typeof gatewayAt>[1] = {}) {
   const first = await startFakeUpstream();
@@ -61,6 +62,22 @@ describe("a gateway with several upstreams", () => {
       expect(word?.end_ms).toBeGreaterThan((word?.start_ms ?? 0) + 20);
       expect(Math.abs((word?.start_ms ?? 0) - (start * 1000 - first))).toBeLessThan(400);
     }
+  });
+
+  it("audio at another rate than it says is heard to its end, and the log warns", async () => {
+    await using all = await rig({ fault: "another rate" });
+    const { client } = all;
+    client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    const log = new Warnings();
+    await using service = serviceAt(
+      configOf("cartesia", all.vendor.url, { key: CARTESIA_KEY }),
+      10_000,
+      0,
+      log,
+    );
+    await asked(service, speech(CARTESIA_VOICE));
+    expect(log.lines).toContainEqual(expect.stringMatching(/^warn .*at another rate than it says/));
   });
 
   it("speaks with the first upstream's voices as before", async () => {

@@ -1,6 +1,6 @@
 /** An upstream of one scripted service, and the gateway in front of several. */
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
+import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
 import type { ServiceUpstream } from "../../../src/upstream/services/service-upstream.ts";
 import { createServiceUpstream } from "../../../src/upstream/services/services.ts";
@@ -29,12 +29,17 @@ export function configOf(service: string, baseUrl: string, more: Partial<Service
 
 export type TestService = ServiceUpstream & AsyncDisposable;
 
-export function serviceAt(config: ServiceConfig, timeoutMs = 10_000, patienceMs = 0): TestService {
+export function serviceAt(
+  config: ServiceConfig,
+  timeoutMs = 10_000,
+  patienceMs = 0,
+  log: Logger = silentLog,
+): TestService {
   const upstream = createServiceUpstream(config, {
     maxQueued: 16,
     timeoutMs,
     patienceMs,
-    log: silentLog,
+    log,
     clock: systemClock,
     onRead: () => undefined,
   });
