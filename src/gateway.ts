@@ -630,7 +630,11 @@ function metricsOf(
   const { upstream, router, phrases } = upstreams;
   const { sessions, scheduler, sounds, blocks } = live;
   const exposition = createExposition(counters, {
+    versions: { version: VERSION, node: process.version },
     sessions: () => sessions.count,
+    utterances: () => sessions.utteranceCount,
+    sendQueues: () => sessions.sendQueues,
+    isDraining: () => sessions.isLeaving,
     inboxBytes: () => scheduler.waitingBytes,
     receivedBytes: () => door.limits.received.usedBytes,
     queuedTextBytes: () => door.limits.queuedTextBytes,

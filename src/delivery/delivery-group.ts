@@ -6,6 +6,7 @@
  * its sound.
  */
 import { GatewayError } from "../errors.ts";
+import type { SentAudio } from "../metrics/audio-sent.ts";
 import type { EventKind, Pace } from "../protocol/vocabulary.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
 import type { Delivery } from "./listener.ts";
@@ -24,6 +25,8 @@ export interface DeliveryGroupOptions extends DeliveryShape {
   /** null = events only. */
   readonly rendition: Rendition | null;
   readonly log: EventLog;
+  /** Counts what it sends. */
+  readonly sent: SentAudio;
   /** Where the group starts: index of its first frame and event. */
   readonly frame: number;
   readonly event: number;
@@ -48,6 +51,7 @@ export class DeliveryGroup {
   readonly #kinds: ReadonlySet<EventKind>;
   readonly #cueStyle: string | null;
   readonly #log: EventLog;
+  readonly #sent: SentAudio;
   #frame: number;
   #event: number;
   #batch: Delivery[] = [];
@@ -62,6 +66,7 @@ export class DeliveryGroup {
     this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
     this.#cueStyle = options.cueStyle ?? null;
     this.#log = options.log;
+    this.#sent = options.sent;
     this.#frame = options.frame;
     this.#event = options.event;
   }
@@ -95,16 +100,23 @@ export class DeliveryGroup {
       if (sendQueue.behind !== null && sendQueue.behind.event < this.#log.first) sendQueue.end(tooSlow());
     }
     const frames = framesOf(batch);
-    let sent = this.#inLockstep.size * frames;
+    let listeners = this.#inLockstep.size;
     for (const sendQueue of this.#inLockstep) {
       if (sendQueue.isShort) {
         this.#sendEvents(sendQueue, batch, frames);
-        sent -= frames;
+        listeners -= 1;
       } else if (sendQueue.sendBatch(batch, frames)) {
         this.fallBehind(sendQueue, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
-    return sent;
+    this.#count(batch, frames, listeners);
+    return frames * listeners;
+  }
+
+  #count(batch: readonly Delivery[], frames: number, listeners: number): void {
+    if (frames === 0) return;
+    this.#sent.bytes += bytesOf(batch) * listeners;
+    this.#sent.ms += frames * (this.rendition?.frameMs ?? 0) * listeners;
   }
 
   /** First frame that this listener was not sent yet. */
@@ -279,7 +291,9 @@ export class DeliveryGroup {
     }
     behind.frame = reached.frame;
     behind.event = reached.event;
-    const isFull = sendQueue.sendBatch(batch, framesOf(batch));
+    const frames = framesOf(batch);
+    this.#count(batch, frames, 1);
+    const isFull = sendQueue.sendBatch(batch, frames);
     if (isDone && !isFull) this.#rejoin(sendQueue);
   }
 
@@ -366,6 +380,13 @@ function framesOf(batch: readonly Delivery[]): number {
   let frames = 0;
   for (const item of batch) if (item instanceof Uint8Array) frames += 1;
   return frames;
+}
+
+/** Of its frames. */
+function bytesOf(batch: readonly Delivery[]): number {
+  let bytes = 0;
+  for (const item of batch) if (item instanceof Uint8Array) bytes += item.byteLength;
+  return bytes;
 }
 
 function tooSlow(): GatewayError {

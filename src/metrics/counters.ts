@@ -1,4 +1,7 @@
 import { RefusalCounts } from "../kit/refusal-counts.ts";
+import { AudioSent } from "./audio-sent.ts";
+import { CloseCounts } from "./close-counts.ts";
+import { Histograms } from "./histograms.ts";
 import { StageTimes } from "./stage-times.ts";
 
 /** What is counted: key -> metric name and help. */
@@ -6,6 +9,11 @@ export const COUNTERS = {
   framesSent: ["voicewire_frames_sent_total", "Audio frames handed to listeners' sockets, one per listener"],
   framesDropped: ["voicewire_frames_dropped_total", "Audio frames that slow listeners missed"],
   framesMade: ["voicewire_frames_made_total", "Audio frames cut or encoded, one per rendition"],
+  audioMadeSeconds: ["voicewire_audio_made_seconds_total", "Audio put on sessions' timelines"],
+  audioHeardSeconds: [
+    "voicewire_audio_heard_seconds_total",
+    "Audio of utterances up to where they were played or cut, once a session",
+  ],
   eventsMade: ["voicewire_events_total", "Events written by sessions"],
   sessionsOpened: ["voicewire_sessions_opened_total", "Sessions opened"],
   sessionsClosed: ["voicewire_sessions_closed_total", "Sessions closed"],
@@ -80,7 +88,21 @@ export type CounterKey = keyof typeof COUNTERS;
 export type Counters = Record<CounterKey, number> & {
   readonly stages: StageTimes;
   readonly refusals: RefusalCounts;
+  readonly audioSent: AudioSent;
+  readonly closes: CloseCounts;
+  readonly histograms: Histograms;
+  readonly characters: Characters;
 };
+
+/** Of texts, by what became of them; those that were answered from memory are the phrase cache's. */
+export interface Characters {
+  /** Accepted of clients, each once. */
+  requested: number;
+  /** As the upstream says it, of each request. */
+  billed: number;
+  /** Up to where utterances were played or cut, each once. */
+  heard: number;
+}
 
 export function createCounters(): Counters {
   const zeros = Object.fromEntries(Object.keys(COUNTERS).map((key) => [key, 0]));
@@ -88,5 +110,9 @@ export function createCounters(): Counters {
     ...(zeros as Record<CounterKey, number>),
     stages: new StageTimes(),
     refusals: new RefusalCounts(),
+    audioSent: new AudioSent(),
+    closes: new CloseCounts(),
+    histograms: new Histograms(),
+    characters: { requested: 0, billed: 0, heard: 0 },
   };
 }

@@ -1,5 +1,6 @@
 /** The counters as Prometheus text; read when asked, so that counting costs an addition and nothing else. */
 import { Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { SentAudio } from "./audio-sent.ts";
 import { COUNTERS, type CounterKey, type Counters } from "./counters.ts";
 
 /** What is counted of one upstream region. There are at most eight, with twenty limits each. */
@@ -31,6 +32,8 @@ interface PhraseFigures {
   readonly shared: number;
   readonly bytes: number;
   readonly entries: number;
+  /** Of the texts that were answered from memory, or shared a request that was on its way. */
+  readonly savedCharacters: number;
 }
 
 /** What is counted of the door. */
@@ -81,8 +84,22 @@ export interface SpanFigures {
   readonly waiting: number;
 }
 
+/** What waits in listeners' send queues. */
+export interface SendQueueFigures {
+  readonly bytes: number;
+  /** Of the listener that is worst off. */
+  readonly worstBytes: number;
+}
+
 interface Gauges {
+  /** The program's, and that of Node. */
+  readonly versions: { readonly version: string; readonly node: string };
   readonly sessions: () => number;
+  /** Accepted, and not over. */
+  readonly utterances: () => number;
+  readonly sendQueues: () => SendQueueFigures;
+  /** Nothing new is taken. */
+  readonly isDraining: () => boolean;
   /** Messages that wait for their turn. */
   readonly inboxBytes: () => number;
   /** Bodies of requests that are not handled, and these messages. */
@@ -124,7 +141,10 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const metric of metricsOf(counters, gauges)) register(registry, metric);
-  return async () => `${await registry.metrics()}\n${await counters.stages.render()}`;
+  return async () => {
+    const texts = [registry.metrics(), counters.stages.render(), counters.histograms.render()];
+    return (await Promise.all(texts)).join("\n");
+  };
 }
 
 interface Metric {
@@ -149,7 +169,8 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
   });
   return [
     ...counted,
-    { kind: "gauge", name: "voicewire_sessions", help: "Sessions open now", read: gauges.sessions },
+    ...labelledCounters(counters, gauges),
+    ...stateMetrics(gauges),
     {
       kind: "gauge",
       name: "voicewire_inbox_bytes",
@@ -212,6 +233,86 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
     ...spanMetrics(() => gauges.spans?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
+  ];
+}
+
+/** What is counted under labels. */
+function labelledCounters({ closes, audioSent, characters }: Counters, { phrases }: Gauges): Metric[] {
+  const ofFormats = (value: (sent: Readonly<SentAudio>) => number) => () =>
+    [...audioSent.byFormat].map(([format, sent]) => ({ labels: { format }, value: value(sent) }));
+  return [
+    {
+      kind: "counter",
+      name: "voicewire_socket_closes_total",
+      help: "WebSockets of the public port that have closed, by their close code",
+      labels: ["code"],
+      read: () => [...closes.byCode].map(([code, value]) => ({ labels: { code }, value })),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_audio_sent_bytes_total",
+      help: "Bytes of frames handed to listeners, by format",
+      labels: ["format"],
+      read: ofFormats(({ bytes }) => bytes),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_audio_sent_seconds_total",
+      help: "Audio handed to listeners, each listener's counted, by format",
+      labels: ["format"],
+      read: ofFormats(({ ms }) => ms / 1000),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_characters_total",
+      help: "Characters of texts: accepted, billed by the upstream, heard, and answered from the phrase cache",
+      labels: ["outcome"],
+      read: () =>
+        Object.entries({ ...characters, cached: phrases()?.savedCharacters ?? 0 }).map(
+          ([outcome, value]) => ({
+            labels: { outcome },
+            value,
+          }),
+        ),
+    },
+  ];
+}
+
+/** How things stand now. */
+function stateMetrics({ versions, sessions, utterances, sendQueues, isDraining }: Gauges): Metric[] {
+  return [
+    {
+      kind: "gauge",
+      name: "voicewire_build_info",
+      help: "1; its labels say which program runs on which Node",
+      labels: ["version", "node"],
+      read: () => [{ labels: { ...versions }, value: 1 }],
+    },
+    { kind: "gauge", name: "voicewire_sessions", help: "Sessions open now", read: sessions },
+    {
+      kind: "gauge",
+      name: "voicewire_utterances_in_flight",
+      help: "Utterances that were accepted and are not over",
+      read: utterances,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_send_queue_bytes",
+      help: "Bytes that wait in the sockets of all listeners",
+      read: () => sendQueues().bytes,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_send_queue_worst_bytes",
+      help: "Bytes that wait in the socket of the slowest listener",
+      read: () => sendQueues().worstBytes,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_draining",
+      help: "1 where the gateway takes nothing new because it is to end, else 0",
+      read: () => Number(isDraining()),
+    },
   ];
 }
 

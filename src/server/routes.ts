@@ -17,6 +17,7 @@ import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { ABNORMAL_CLOSURE } from "../kit/close-codes.ts";
+import type { CloseCounts } from "../metrics/close-counts.ts";
 import { errorBody } from "../protocol/events.ts";
 import { allPresentedBy, answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
 import { holdRequest } from "./held-request.ts";
@@ -72,7 +73,7 @@ export interface SocketBehavior<T> extends SocketLimits, Pick<WebSocketBehavior<
   upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, caller: Caller): void;
 }
 
-type SocketHandler = "open" | "message" | "drain" | "close";
+type SocketHandler = "open" | "message" | "drain" | "pong" | "close";
 type SocketLimits = Pick<
   WebSocketBehavior<unknown>,
   | "maxPayloadLength"
@@ -107,6 +108,8 @@ export interface MountedRoute {
 export interface CheckedRoutesOptions {
   readonly origins: OriginRules;
   readonly door: Door;
+  /** With which codes sockets close. */
+  readonly counters?: { readonly closes: CloseCounts };
 }
 
 /**
@@ -174,7 +177,7 @@ export class CheckedRoutes implements Routes {
 
   ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>, shape?: RefusalShape): void {
     this.#mounted.push({ method: "ws", pattern, access });
-    const { upgrade, open, message, drain, close, ...limits } = behavior;
+    const { upgrade, open, message, drain, pong, close, ...limits } = behavior;
     // From an upgrade to its socket, which the library opens before `upgrade` returns.
     let leaveUpgraded: Leave | null = null;
     this.#app.ws<T | RefusedSocket>(pattern, {
@@ -214,7 +217,11 @@ export class CheckedRoutes implements Routes {
       drain: (socket) => {
         if (!isRefused(socket.getUserData())) drain?.(socket as WebSocket<T>);
       },
+      pong: (socket, ...rest) => {
+        if (!isRefused(socket.getUserData())) pong?.(socket as WebSocket<T>, ...rest);
+      },
       close: (socket, ...rest) => {
+        this.#options.counters?.closes.count(rest[0]);
         const data = socket.getUserData();
         if (isRefused(data)) return;
         const ended = isObject(data) ? this.#open.get(data)?.closed() : undefined;

@@ -301,6 +301,7 @@ function admit(
   try {
     if (command.replace !== undefined) session.utterances.replace(command.replace);
     const id = session.utterances.admit(command.utterance_id);
+    session.deps.counters.characters.requested += characters;
     return {
       id,
       acceptedMs: session.nowMs(),
@@ -332,6 +333,7 @@ function addText(from: Connection, command: TextCommand): void {
     from.budget?.add(command.text.length, open.charged);
     if (!isJoined) warnOfHalf(participant, open);
     open.input.holdHalf(half);
+    session.deps.counters.characters.requested += command.text.length;
     open.input.append(whole, session.nowMs());
     session.speakers.noteSpeaker(participant, open);
     session.textChanged();

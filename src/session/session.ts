@@ -216,6 +216,10 @@ export class Session {
   get recentAudioBytes(): number {
     return this.queue.recentAudioBytes;
   }
+  /** Utterances that are not over. */
+  get utteranceCount(): number {
+    return this.queue.unplayed.length;
+  }
   get isClosed(): boolean {
     return this.#isClosed;
   }

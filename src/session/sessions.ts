@@ -54,6 +54,24 @@ export class Sessions {
     for (const session of this.#byId.values()) bytes += session.recentAudioBytes;
     return bytes;
   }
+  /** Utterances that are not over. */
+  get utteranceCount(): number {
+    let count = 0;
+    for (const session of this.#byId.values()) count += session.utteranceCount;
+    return count;
+  }
+  /** What waits in the sockets of all listeners, and in that of the slowest; looked at when it is asked for. */
+  get sendQueues(): { readonly bytes: number; readonly worstBytes: number } {
+    let [bytes, worstBytes] = [0, 0];
+    for (const session of this.#byId.values()) {
+      for (const { listener } of session.participants) {
+        const waiting = listener.bufferedBytes();
+        bytes += waiting;
+        worstBytes = Math.max(worstBytes, waiting);
+      }
+    }
+    return { bytes, worstBytes };
+  }
   get isDraining(): boolean {
     return this.#isDraining;
   }

@@ -24,6 +24,7 @@ export function startAttempt(
 ): UpstreamAttempt {
   const { text, ...request } = asked;
   const range = { start: 0, end: text.length };
+  counters.characters.requested += text.length;
   const nowMs = clock.nowMs();
   const times = newTimes(range, { arrivedMs: nowMs, cutMs: nowMs });
   return new UpstreamAttempt({

@@ -1,4 +1,5 @@
 /** `/live/{session}`: the native protocol on a WebSocket; the client's socket as a listener. */
+import type { WebSocket } from "uWebSockets.js";
 import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { Delivery, SendResult } from "../../delivery/listener.ts";
@@ -9,6 +10,7 @@ import { requestAddress } from "../request-address.ts";
 import type { SocketBehavior } from "../routes.ts";
 import { type ClientListener, type LiveConnection, newConnection } from "./live-connection.ts";
 import type { LiveConnections, LiveConnectionsOptions } from "./live-connections.ts";
+import { RoundTrips } from "./round-trips.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits } from "./websocket.ts";
 
@@ -25,6 +27,11 @@ export function liveSocket(
   live: LiveConnections,
   options: LiveSocketOptions,
 ): SocketBehavior<LiveConnection> {
+  const { clock, counters } = options;
+  const roundTrips = new RoundTrips<WebSocket<LiveConnection>>({
+    clock,
+    onRoundTrip: (ms) => counters.histograms.observeRoundTrip(ms),
+  });
   return {
     ...socketLimits({
       hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
@@ -42,10 +49,18 @@ export function liveSocket(
       };
       acceptUpgrade(res, req, { context, data: newConnection(arrival, options.door) });
     },
-    open: (socket) => live.opened(socket.getUserData(), new SocketListener(socket)),
+    open: (socket) => {
+      // Before it joins: a refusal closes it.
+      roundTrips.opened(socket);
+      live.opened(socket.getUserData(), new SocketListener(socket));
+    },
     message: (socket, message, isBinary) => live.message(socket.getUserData(), message, isBinary),
     drain: (socket) => live.drained(socket.getUserData()),
-    close: (socket, code) => live.closed(socket.getUserData(), code),
+    pong: (socket, message) => roundTrips.answered(socket, message),
+    close: (socket, code) => {
+      roundTrips.closed(socket);
+      live.closed(socket.getUserData(), code);
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import {
   type UtteranceDoneEvent,
   type UtteranceStartedEvent,
 } from "../../protocol/events.ts";
-import { msOfTicks } from "../../timing/ticks.ts";
+import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import type { Receipt } from "../receipts.ts";
@@ -138,6 +138,7 @@ export function writeFinished(
     "Utterance over",
   );
   const charactersSpoken = finish.outcome === "done" ? utterance.input.askedEnd : finish.heardEnd;
+  countHeard(utterance, counters, { end: charactersSpoken, atTicks: finish.atTicks });
   utterance.trace?.end({
     outcome: finish.outcome,
     error,
@@ -183,6 +184,17 @@ function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]):
     stages.observe(waterfall);
     times.isCounted = true;
   }
+}
+
+/** Up to where its text and audio were heard. A sound has no text. */
+export function countHeard(
+  utterance: Utterance,
+  counters: Pick<SessionDeps["counters"], "characters" | "audioHeardSeconds">,
+  { end, atTicks }: { readonly end: number; readonly atTicks: number },
+): void {
+  const { characters, ticks } = utterance.takeNewlyHeard(end, atTicks);
+  counters.characters.heard += characters;
+  counters.audioHeardSeconds += ticks / TICKS_PER_SECOND;
 }
 
 function withoutRange({ start: _start, end: _end, ...waterfall }: SegmentWaterfall) {

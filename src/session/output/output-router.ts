@@ -13,7 +13,7 @@ import type { GatewayError } from "../../errors.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
-import { TICKS_PER_MS } from "../../timing/ticks.ts";
+import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { styleOf } from "../captions/cue-tracks.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
@@ -162,6 +162,7 @@ export class OutputRouter {
       group = new DeliveryGroup({
         rendition,
         log: this.log,
+        sent: this.#options.counters.audioSent.of(settings.format),
         pace: settings.pace,
         leadMs: settings.lead_ms,
         events: settings.events,
@@ -226,6 +227,7 @@ export class OutputRouter {
   // ---- audio in ------------------------------------------------------------------------------------------------
 
   push(slice: Slice): void {
+    this.#options.counters.audioMadeSeconds += slice.ticks / TICKS_PER_SECOND;
     for (const rendition of this.#renditions.values()) {
       const before = rendition.framesMade;
       if (isPassThrough(rendition, slice.format))

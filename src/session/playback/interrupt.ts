@@ -278,6 +278,7 @@ function reportCut(utterance: Utterance, cut: Interruption, shared: Shared): Int
         });
   const receipt = heardAt({ ...place, ticks: atTicks });
   cut.deps.counters.utterancesInterrupted += 1;
+  if (startTicks !== null) cut.deps.counters.histograms.observeReceipt(receipt.source, receipt.bound_ms);
   writeInterrupted(cut.writer, {
     utterance,
     receipt,

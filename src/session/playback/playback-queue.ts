@@ -9,7 +9,13 @@
 
 import type { GatewayError } from "../../errors.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import { writeError, writeFinished, writeIgnored, writeStarted } from "../events/utterance-events.ts";
+import {
+  countHeard,
+  writeError,
+  writeFinished,
+  writeIgnored,
+  writeStarted,
+} from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { Marks } from "../marks.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
@@ -273,11 +279,23 @@ export class PlaybackQueue {
     this.#textStall.close();
     this.requests.close();
     for (const utterance of this.unplayed) {
+      this.#countHeard(utterance);
       this.#remove(utterance);
       utterance.leaveQueue();
       utterance.trace?.abandon(this.#options.deps.clock.nowMs());
     }
     this.renderer.close();
+  }
+
+  /** Of one that is not over: another node may say the rest of it. */
+  #countHeard(utterance: Utterance): void {
+    if (utterance.startTicks === null) return;
+    const { deps, playheadTicks } = this.#options;
+    const atTicks = Math.max(
+      utterance.startTicks,
+      Math.min(playheadTicks(), utterance.endTicks ?? this.writeTicks),
+    );
+    countHeard(utterance, deps.counters, { end: heardEndOf(utterance, atTicks), atTicks });
   }
 
   /** How many wait for the playhead alone; they stand before all others. */

@@ -192,6 +192,8 @@ export class Utterance {
   #sourceFormat = "";
   #voiceIds: readonly string[];
   #requestIds: readonly string[] = [];
+  /** What of it was counted as heard. */
+  #counted = { characters: 0, ticks: 0 };
 
   private constructor(
     options: UtteranceOptions,
@@ -435,6 +437,24 @@ export class Utterance {
     return spokenStart === 0 ? 0 : this.joints.filter((at) => at <= spokenStart).length;
   }
 
+  /**
+   * How much more was heard of it than was counted before: one that is cut and goes on, or that is cut for a late player
+   * behind its end, is over twice. `end`: client's offset up to which its text was heard.
+   */
+  takeNewlyHeard(end: number, atTicks: number): { readonly characters: number; readonly ticks: number } {
+    const { startTicks, resumption } = this;
+    const before = this.#counted;
+    const ticks = (resumption?.heardTicks ?? 0) + Math.max(0, atTicks - (startTicks ?? atTicks));
+    this.#counted = {
+      characters: Math.max(before.characters, end),
+      ticks: Math.max(before.ticks, ticks),
+    };
+    return {
+      characters: this.#counted.characters - before.characters,
+      ticks: this.#counted.ticks - before.ticks,
+    };
+  }
+
   // ---- transitions: the playback queue's alone -------------------------------------------------------------------
 
   /** Its first audio stands there. */
@@ -492,6 +512,7 @@ export class Utterance {
   ): void {
     this.input.skipTo(heard.spokenStart, restOf, nowMs);
     const resumption: Resumption = { ...heard, timing: "exact", replays: [], keptEnd: 0 };
+    this.#counted = { characters: this.spoken.clientEnd(heard.spokenStart), ticks: heard.heardTicks };
     this.#state = { kind: "queued", transcript: new Transcript(), resumption };
   }
 

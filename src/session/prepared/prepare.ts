@@ -41,6 +41,7 @@ export function prepareSpeech(from: Asking, preparedId: string | undefined, comm
   const id = prepared.begin(preparedId, "speech");
   try {
     const charged = budget?.begin(command.text.length);
+    session.deps.counters.characters.requested += command.text.length;
     const { textDefaults, model } = session.tuning;
     const utterance = Utterance.ofText(
       { id, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },

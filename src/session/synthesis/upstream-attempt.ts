@@ -240,7 +240,10 @@ export class UpstreamAttempt implements Attempt {
     this.hasSteadyTimes = head.timesFrom === "response";
     this.hasNoTimes = head.timesFrom === "nowhere";
     this.timing = head.hasEstimatedTimes === true ? "estimated" : "exact";
-    if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
+    if (head.characterCost !== undefined) {
+      this.#options.counters.characters.billed += head.characterCost;
+      this.#options.onBilled?.(head.characterCost);
+    }
     if (head.ignored !== undefined) this.#options.onIgnored?.(head.ignored);
   }
 

@@ -27,6 +27,8 @@ export interface PhraseCacheStats {
   readonly misses: number;
   /** Requests answered by one that was open already. */
   readonly shared: number;
+  /** Characters of the texts of both. */
+  readonly savedCharacters: number;
   /** Memory of all phrases, those on their way included. */
   readonly bytes: number;
   /** Phrases kept. */
@@ -50,6 +52,7 @@ export class PhraseCache implements Upstream {
   #hits = 0;
   #misses = 0;
   #shared = 0;
+  #savedCharacters = 0;
   #isClosed = false;
 
   constructor(options: PhraseCacheOptions) {
@@ -86,11 +89,13 @@ export class PhraseCache implements Upstream {
     const kept = hit === undefined ? undefined : this.#kept.get(hit);
     if (kept !== undefined) {
       this.#hits += 1;
+      this.#savedCharacters += charactersOf(request);
       return kept.read(request, handlers);
     }
     const coming = this.#findComing(keys, request);
     if (coming !== undefined) {
       this.#shared += 1;
+      this.#savedCharacters += charactersOf(request);
       return coming.read(request, handlers);
     }
     this.#misses += 1;
@@ -103,6 +108,7 @@ export class PhraseCache implements Upstream {
       hits: this.#hits,
       misses: this.#misses,
       shared: this.#shared,
+      savedCharacters: this.#savedCharacters,
       bytes: this.#bytes,
       entries: this.#kept.size,
     };
@@ -169,4 +175,9 @@ export class PhraseCache implements Upstream {
     for (const key of this.#kept.rkeys()) if (this.#kept.peek(key)?.isBeingRead === false) return key;
     return undefined;
   }
+}
+
+function charactersOf(request: SynthesisRequest): number {
+  if (request.kind === "speech") return request.text.length;
+  return request.inputs.reduce((characters, { text }) => characters + text.length, 0);
 }

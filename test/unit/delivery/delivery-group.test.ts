@@ -27,6 +27,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
   });
   const log = new EventLog(100);
   const group = new DeliveryGroup({
+    sent: { bytes: 0, ms: 0 },
     rendition,
     log,
     pace: "realtime",

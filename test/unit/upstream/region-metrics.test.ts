@@ -16,6 +16,10 @@ describe("the metrics of regions", () => {
       },
     ];
     const render = createExposition(createCounters(), {
+      versions: { version: "0", node: "v20" },
+      utterances: () => 0,
+      sendQueues: () => ({ bytes: 0, worstBytes: 0 }),
+      isDraining: () => false,
       sessions: () => 0,
       inboxBytes: () => 0,
       soundsBytes: () => 0,
