@@ -1,5 +1,6 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
 import { createDoor, type Door } from "./access/door.ts";
@@ -16,6 +17,8 @@ import { ByteRoom } from "./kit/byte-room.ts";
 import { type Clock, sleep, systemClock } from "./kit/clock.ts";
 import { listenUrl } from "./kit/listen-url.ts";
 import type { Logger } from "./kit/log.ts";
+import { Ledger } from "./ledger/ledger.ts";
+import { openLedgerFile } from "./ledger/ledger-file.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
 import { type AudioSocketServer, startAudioSocket } from "./server/carriers/audiosocket.ts";
@@ -167,7 +170,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const pacer = new Pacer(clock, (nowMs) => cluster?.isHeld(nowMs) === true);
   begun.add(() => pacer.close());
   const tracing = openTracing(options, { clock, log, begun });
-  const core = { options, config, log, clock, counters, begun, rules, door, pacer, tracing };
+  const ledger = openLedger(options, { clock, log });
+  const core = { options, config, log, clock, counters, begun, rules, door, pacer, tracing, ledger };
 
   const upstreams = openUpstreams(core);
   const live = await openSessions(core, upstreams, () => cluster ?? NO_REGISTER);
@@ -205,6 +209,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       sessions.close(new GatewayError("draining", "Gateway is shutting down"));
       // Before the sockets: clients of other nodes' sessions hear why theirs ends.
       await Promise.all([cluster?.close(), begun.close()]);
+      // Last: what was just cut off has lines, too.
+      await ledger?.close();
     })();
     return closing;
   };
@@ -244,6 +250,8 @@ interface Core {
   readonly pacer: Pacer;
   /** null: nothing is traced. */
   readonly tracing: Tracing | null;
+  /** null: it is not written down what speech costs. */
+  readonly ledger: Ledger | null;
 }
 
 type Upstreams = ReturnType<typeof openUpstreams>;
@@ -304,9 +312,22 @@ function openTracing(
   return { exporter, tracer: new Tracer({ clock, sampler: tracing.sampler, wallMs: Date.now, deliver }) };
 }
 
+/** Throws invalid_config. */
+function openLedger(
+  { config: { ledger: path }, cluster, isPortShared = false }: GatewayOptions,
+  { clock, log }: Pick<Core, "clock" | "log">,
+): Ledger | null {
+  if (path === "") return null;
+  // Workers of two machines may have the same names.
+  const node = [cluster === undefined || isPortShared ? hostname() : "", cluster?.nodeName ?? ""];
+  const name = node.filter((part) => part !== "").join("-");
+  return new Ledger({ ...openLedgerFile(path), node: name, clock, wallMs: Date.now, log });
+}
+
 // ---- Who synthesizes ---------------------------------------------------------------------------------------------------
 
-function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
+function openUpstreams({ options, config, log, clock, pacer, begun, ledger: opened }: Core) {
+  const ledger = opened ?? undefined;
   const { services: serviceConfigs = [], voices = [] } = options;
   const asking = {
     maxQueued: config.upstreamQueue,
@@ -315,6 +336,7 @@ function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
     onRead: () => pacer.catchUp(),
     log,
     clock,
+    ledger,
   };
   const first = createUpstream({
     ...asking,
@@ -337,7 +359,7 @@ function openUpstreams({ options, config, log, clock, pacer, begun }: Core) {
   begun.add(() => upstream.close());
   const phrases =
     config.phraseCacheMb > 0
-      ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock })
+      ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock, ledger })
       : null;
   begun.add(() => phrases?.close());
   const ownVoices = new Set(voices.map(({ name }) => name));
@@ -379,7 +401,7 @@ function warmUp({ upstream, defaultVoice }: Upstreams, log: Logger): void {
 // ---- Sessions, and where they are --------------------------------------------------------------------------------------
 
 async function openSessions(
-  { config, log, clock, counters, pacer, door, begun, rules, tracing }: Core,
+  { config, log, clock, counters, pacer, door, begun, rules, tracing, ledger }: Core,
   { speech, ownVoices, defaultVoice }: Upstreams,
   register: () => SessionRegister,
 ) {
@@ -411,6 +433,7 @@ async function openSessions(
     ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, tuning, sounds },
     loudness: new VoiceLoudness(),
     tracer: tracing?.tracer,
+    ledger: ledger ?? undefined,
     server: SERVER,
     defaultVoice,
   };
@@ -513,7 +536,7 @@ function openCalls(
 // ---- Ports -------------------------------------------------------------------------------------------------------------
 
 async function listenToClients(core: Core, parts: Parts): Promise<RunningServer> {
-  const { options, config, log, clock, counters, door, begun, rules, tracing } = core;
+  const { options, config, log, clock, counters, door, begun, rules, tracing, ledger } = core;
   const { upstream, speech, ownVoices, voiceNames: voices, offered } = parts.upstreams;
   const { sessions, tuning, scheduler } = parts.live;
   const { calls, carrierAuth, rtpPorts, audioSocketTickets } = parts.calls;
@@ -548,6 +571,7 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
     version: VERSION,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
     passesFaults,
+    ledger: ledger ?? undefined,
     passedPaths,
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: config.maxUploadsPerClient,
@@ -562,7 +586,7 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
 
 /** null: there is no such port. */
 async function listenToOperators(
-  { config, door, begun, rules }: Core,
+  { config, door, begun, rules, ledger }: Core,
   { upstreams: { upstream }, live: { sessions }, cluster }: Parts,
   metrics: () => Promise<string>,
 ): Promise<ListeningPort | null> {
@@ -576,7 +600,10 @@ async function listenToOperators(
     server: SERVER,
     metrics,
     upstream: () => upstreamState(upstream),
-    details: () => (cluster === null ? {} : { bus: cluster.busState }),
+    details: () => ({
+      ...(cluster === null ? {} : { bus: cluster.busState }),
+      ...(ledger === null ? {} : { ledger: ledger.state }),
+    }),
   });
   begun.add(() => operations.close());
   return operations;
@@ -623,7 +650,7 @@ async function listenToWyoming(
 
 /** Prometheus text. */
 function metricsOf(
-  { options, counters, door, tracing }: Core,
+  { options, counters, door, tracing, ledger }: Core,
   { upstreams, live, cluster, calls }: Parts,
   { server, isInsecure }: { readonly server: RunningServer; readonly isInsecure: boolean },
 ): () => Promise<string> {
@@ -655,6 +682,7 @@ function metricsOf(
     isInsecure,
     cluster: () => cluster?.figures ?? null,
     spans: () => tracing?.exporter.figures ?? null,
+    ledger: () => ledger?.figures ?? null,
     serviceHangs: () => options.service?.hangs ?? null,
   });
   return async () => `${await exposition()}\n${calls.calls.stats.render()}`;

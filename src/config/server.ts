@@ -71,6 +71,13 @@ export const SERVER = [
       "File to which each use of a key or token is added, one JSON line each; without it the log has them",
   },
   {
+    key: "ledger",
+    kind: "string",
+    default: "",
+    about:
+      "File to which a JSON line is added for each request to a speech service and each utterance heard; without it usage is not written down",
+  },
+  {
     key: "otlpEndpoint",
     kind: "string",
     default: "",

@@ -91,6 +91,16 @@ export interface SendQueueFigures {
   readonly worstBytes: number;
 }
 
+/** Lines of the ledger. */
+export interface LedgerFigures {
+  readonly written: number;
+  /** There was no room for them. */
+  readonly lost: number;
+  readonly waiting: number;
+  /** On its disk; null: not known. */
+  readonly freeBytes: number | null;
+}
+
 interface Gauges {
   /** The program's, and that of Node. */
   readonly versions: { readonly version: string; readonly node: string };
@@ -121,6 +131,8 @@ interface Gauges {
   readonly phrases: () => PhraseFigures | null;
   /** null where nothing is traced. Default: nothing is. */
   readonly spans?: () => SpanFigures | null;
+  /** null where there is no ledger. Default: there is none. */
+  readonly ledger?: () => LedgerFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
   /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
@@ -232,6 +244,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
     ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
     ...spanMetrics(() => gauges.spans?.() ?? null),
+    ...ledgerMetrics(() => gauges.ledger?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
   ];
 }
@@ -433,6 +446,36 @@ function spanMetrics(read: () => SpanFigures | null): Metric[] {
       name: "voicewire_spans_waiting",
       help: "Spans that wait for the collector",
       read: () => read()?.waiting ?? 0,
+    },
+  ];
+}
+
+function ledgerMetrics(read: () => LedgerFigures | null): Metric[] {
+  if (read() === null) return [];
+  return [
+    {
+      kind: "counter",
+      name: "voicewire_ledger_written_total",
+      help: "Lines of the ledger that were written",
+      read: () => read()?.written ?? 0,
+    },
+    {
+      kind: "counter",
+      name: "voicewire_ledger_lost_total",
+      help: "Lines of the ledger that were lost: it could not be written, and too many waited",
+      read: () => read()?.lost ?? 0,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_ledger_waiting",
+      help: "Lines of the ledger that wait to be written",
+      read: () => read()?.waiting ?? 0,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_ledger_free_bytes",
+      help: "Room on the disk of the ledger, looked at once a minute; -1 where it is not known",
+      read: () => read()?.freeBytes ?? -1,
     },
   ];
 }

@@ -304,6 +304,7 @@ function admit(
     session.deps.counters.characters.requested += characters;
     return {
       id,
+      sessionId: session.id,
       acceptedMs: session.nowMs(),
       textDefaults: session.tuning.textDefaults,
       defaultModel: session.tuning.model,

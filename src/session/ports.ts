@@ -6,6 +6,7 @@ import type { BlockPool } from "../kit/block-pool.ts";
 import type { ByteRoom } from "../kit/byte-room.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { LedgerSink } from "../ledger/entries.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
@@ -116,6 +117,8 @@ export interface SessionDeps {
   readonly loudness: VoiceLoudness;
   /** Default: nothing is traced. */
   readonly tracer?: Tracer | undefined;
+  /** Where it is written down what was heard. Default: nowhere. */
+  readonly ledger?: LedgerSink | undefined;
   /** Name and version for `hello`. */
   readonly server: string;
   /** The voice used where a client names none. Rejects with an upstream error. */

@@ -6,6 +6,7 @@
 import { GatewayError } from "../errors.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
+import type { LedgerSink } from "../ledger/entries.ts";
 import { FailoverForward, type FailoverForwardOptions } from "./failover/failover-forward.ts";
 import { FailoverSpeech } from "./failover/failover-speech.ts";
 import { Region, type RegionStats } from "./failover/region.ts";
@@ -50,6 +51,8 @@ export interface UpstreamOptions {
    * connections, and what falls due meanwhile need not wait for its end. Must not throw.
    */
   readonly onRead?: () => void;
+  /** Where it is written down what requests cost. Default: nowhere. */
+  readonly ledger?: LedgerSink | undefined;
 }
 
 /**
@@ -118,6 +121,7 @@ class RegionalUpstream implements UpstreamClient {
           timeoutMs,
           patienceMs,
           clock: options.clock ?? systemClock,
+          ledger: options.ledger,
           onRead: options.onRead ?? (() => undefined),
           log,
           onDown: (region) => regions.onDown(region),

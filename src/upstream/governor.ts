@@ -20,6 +20,8 @@
  * at most those that were open when this one was granted, or are open now: what is above that is taken for others'.
  */
 
+import type { Payer } from "../ledger/entries.ts";
+
 export interface GovernorOptions {
   /** Most requests open at once, 1 or more. */
   readonly max: number;
@@ -36,6 +38,8 @@ export interface Subject {
   readonly id: string;
   /** Most places at once, 1 or more; Infinity: all that nobody else waits for. */
   readonly maxPlaces: number;
+  /** Who pays for it; default: nobody is known. */
+  readonly payer?: Payer | undefined;
 }
 
 export interface Wanted {

@@ -3,7 +3,9 @@
  * the embedded service.
  */
 import { toGatewayError } from "../errors.ts";
+import type { LedgerSink } from "../ledger/entries.ts";
 import type { GroupLimit } from "./governor.ts";
+import { RequestAccount } from "./request-account.ts";
 import type { Exchange } from "./transport/exchange.ts";
 import {
   type Forwarded,
@@ -16,12 +18,17 @@ import { wireRequest } from "./transport/request.ts";
 import { type Attempt, Requester, type RequesterOptions, type UpstreamStats } from "./transport/requester.ts";
 import { SpeechStream } from "./transport/speech-stream.ts";
 import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
+import { FIRST_UPSTREAM } from "./vendor-options.ts";
 import { checkedKey } from "./vendors/base-url.ts";
 import { VendorDialect } from "./vendors/vendor-dialect.ts";
 
 export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit" | "isAdditive"> {
   readonly key: string;
   readonly patienceMs: number;
+  /** Its region, as the ledger has it. Default: none. */
+  readonly name?: string;
+  /** Default: nothing is written down. */
+  readonly ledger?: LedgerSink | undefined;
 }
 
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
@@ -36,12 +43,16 @@ export class HttpUpstream {
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
   readonly #key: string;
+  readonly #ledger: LedgerSink | undefined;
+  readonly #region: string;
   readonly #postHeaders: readonly string[];
 
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
     this.#requester = new Requester(options);
     this.#key = options.key;
+    this.#ledger = options.ledger;
+    this.#region = options.name ?? "";
     const keyHeader = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
     this.#postHeaders = [...keyHeader, "content-type", "application/json"];
     this.#timeoutMs = options.timeoutMs;
@@ -50,7 +61,9 @@ export class HttpUpstream {
 
   /** As UpstreamClient.open. */
   open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
-    const stream = new SpeechStream(new VendorDialect(request, this.#key), handlers);
+    const place = { upstream: FIRST_UPSTREAM, region: this.#region };
+    const account = this.#ledger === undefined ? null : new RequestAccount(this.#ledger, request, place);
+    const stream = new SpeechStream(new VendorDialect(request, this.#key), handlers, account);
     try {
       const { path, body } = wireRequest(request);
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;

@@ -16,6 +16,12 @@ export interface VoiceSettings {
   readonly speed?: number;
 }
 
+/** An utterance, as far as requests need to know it. */
+export interface SpokenIn {
+  readonly session?: string;
+  readonly id?: string;
+}
+
 interface SharedRequest {
   /** An output_format of the upstream's streaming endpoints, e.g. `ulaw_8000`, `pcm_24000`, `opus_48000_64`. */
   readonly outputFormat: string;
@@ -41,7 +47,9 @@ interface SharedRequest {
   /** For whom; default: the gateway itself. Not sent. */
   readonly subject?: Subject | undefined;
   /** What it is a part of: requests that share it are to have one voice, as far as that works. Not sent. */
-  readonly utterance?: object;
+  readonly utterance?: SpokenIn;
+  /** How often it was asked for, this time included; default 1. Not sent. */
+  readonly tries?: number;
 }
 
 export interface SpeechRequest extends SharedRequest {

@@ -41,6 +41,8 @@ export interface LimitsOptions extends ScopesOptions {
 export interface UpstreamSubject {
   readonly id: string;
   readonly maxPlaces: number;
+  /** As the ledger names them; none without keys. */
+  readonly payer?: { readonly key: string; readonly tenant: string };
 }
 
 /** See session/output/opus-listeners.ts. */
@@ -258,12 +260,13 @@ export class Limits {
    * A token's subject is one person, who has a share of the places. A key may be a server with thousands of people behind it, and an
    * address all of a gateway without keys: they have what nobody else waits for.
    */
-  upstreamSubject({ key, token }: Caller, address: string): UpstreamSubject {
+  upstreamSubject({ key, token, tenant }: Caller, address: string): UpstreamSubject {
     if (key === null) return { id: clientOf(address), maxPlaces: Number.POSITIVE_INFINITY };
-    if (token === null) return { id: `key ${key.id}`, maxPlaces: Number.POSITIVE_INFINITY };
+    const payer = { key: key.id, tenant };
+    if (token === null) return { id: `key ${key.id}`, maxPlaces: Number.POSITIVE_INFINITY, payer };
     const { upstreamConnections, upstreamShare } = this.#settings;
     const maxPlaces = Math.ceil((upstreamConnections * upstreamShare) / 100);
-    return { id: subjectId(key, token), maxPlaces };
+    return { id: subjectId(key, token), maxPlaces, payer };
   }
 
   /** The body of a request that comes in. `onRefused`: it may not. */

@@ -1,9 +1,11 @@
 /** Starts a gateway with its upstream, for `voicewire serve` and for programs that embed it; both end together. */
+
 import { checkBinding } from "../../access/binding.ts";
 import type { Config } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
+import { openLedgerFile } from "../../ledger/ledger-file.ts";
 import { type Certificate, certificateFiles, readCertificate } from "../../server/tls/certificate.ts";
 import { tracingSettings } from "../../tracing/tracing-settings.ts";
 import type { Io } from "../io.ts";
@@ -96,6 +98,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
 function checkFiles(config: Config): void {
   const files = certificateFiles(config);
   if (files !== null) readCertificate(files);
+  if (config.ledger !== "") openLedgerFile(config.ledger);
 }
 
 /** Asked before the service is started: the answer to the commonest mistake should not take seconds. */

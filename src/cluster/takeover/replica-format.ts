@@ -86,7 +86,8 @@ const maxPlaces = z
   .number()
   .nullable()
   .transform((value) => value ?? Number.POSITIVE_INFINITY);
-const subject = z.object({ id: z.string(), maxPlaces });
+const payer = z.object({ key: z.string(), tenant: z.string() });
+const subject = z.object({ id: z.string(), maxPlaces, payer: payer.exactOptional() });
 
 const utterance = z.object({
   id: z.string(),

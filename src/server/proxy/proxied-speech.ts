@@ -183,6 +183,16 @@ function textsIn(body: unknown): string[] {
   return texts.filter((text) => typeof text === "string");
 }
 
+/** Characters of its text, as they are sent; null: it is no JSON, or has no text. */
+export function codePointsIn(json: string): number | null {
+  try {
+    const texts = textsIn(parseJson(json, "Body"));
+    return texts.length === 0 ? null : Array.from(texts.join("")).length;
+  } catch {
+    return null;
+  }
+}
+
 /** Voices of the lines of a dialogue. Throws invalid_field. */
 function voicesIn({ inputs = [] }: JsonObject): string[] {
   if (!Array.isArray(inputs)) throw notText("inputs");

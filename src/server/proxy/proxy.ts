@@ -17,6 +17,7 @@ import type { ReservedSpeech, UpstreamSubject } from "../../access/limits/limits
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { LedgerSink } from "../../ledger/entries.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { Span } from "../../tracing/span.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
@@ -27,6 +28,7 @@ import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
+import { type ProxiedCost, proxiedEntry } from "./proxied-entry.ts";
 import {
   isLimited,
   mostUploadCharacters,
@@ -100,6 +102,8 @@ export interface ProxyOptions {
   readonly counters: Counters;
   /** Default: nothing is traced. */
   readonly tracer?: Tracer | undefined;
+  /** Where it is written down what requests cost. Default: nowhere. */
+  readonly ledger?: LedgerSink | undefined;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -158,8 +162,16 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       if (characters !== null && characters > 0) door.audit.spent(caller, { surface: SURFACE, characters });
       reserved?.settle(characters);
     };
+    const { ledger } = options;
     const answering = {
       ...options,
+      note:
+        ledger === undefined
+          ? null
+          : (spent: ProxiedCost) => {
+              const entry = proxiedEntry(spent, { ...request, isSpeech: target.isSpeech });
+              if (entry !== null) ledger.add(entry);
+            },
       span: beginHttpSpan(req, options),
       settle,
       termsOf: (json: () => string | null): ResponseTerms => ({
@@ -324,6 +336,8 @@ interface AnswerOptions extends Pick<ProxyOptions, "forward" | "clock" | "counte
   readonly span: Span | null;
   /** What it has cost is known: so many characters; null: about as many as its text has. The first call counts. */
   readonly settle: (characters: number | null) => void;
+  /** It is over; null: nobody writes it down. */
+  readonly note: ((cost: ProxiedCost) => void) | null;
   /** How long it may take; of the body that went upstream, null until then. */
   readonly termsOf: (json: () => string | null) => ResponseTerms;
   /** The upstream has answered or failed, or the client has gone. Called once or more. */
@@ -334,6 +348,12 @@ interface AnswerOptions extends Pick<ProxyOptions, "forward" | "clock" | "counte
 function withLength(headers: HeaderList, body: string): HeaderList {
   const length = String(Buffer.byteLength(body));
   return headers.map(([name, value]) => (name === "content-length" ? [name, length] : [name, value]));
+}
+
+/** null: it is no number of characters. */
+function charactersOf(cost: string | undefined): number | null {
+  const characters = cost === undefined ? Number.NaN : Number(cost);
+  return characters >= 0 ? characters : null;
 }
 
 class ProxyAnswer {
@@ -354,6 +374,9 @@ class ProxyAnswer {
   #isEnded = false;
   /** The body as it went upstream, where it is JSON. */
   #json: string | null = null;
+  /** What the head of the answer says; null: it has not come. */
+  #answer: ProxiedCost["answer"] = null;
+  #isNoted = false;
   readonly #endLease: () => void;
 
   constructor(res: HttpResponse, request: ProxyRequest, options: AnswerOptions) {
@@ -413,7 +436,10 @@ class ProxyAnswer {
     if (this.#isOver) return;
     this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
     const length = headers.find(([name]) => name === "content-length")?.[1];
-    this.#settle(status, headers.find(([name]) => name === "character-cost")?.[1]);
+    const cost = headers.find(([name]) => name === "character-cost")?.[1];
+    const requestId = headers.find(([name]) => name === "request-id")?.[1] ?? null;
+    this.#answer = { status, cost: charactersOf(cost), requestId };
+    this.#settle(status, charactersOf(cost));
     this.#options.span?.set({ "http.response.status_code": status });
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
@@ -422,10 +448,8 @@ class ProxyAnswer {
   }
 
   /** `cost`: what the upstream says that it bills. */
-  #settle(status: number, cost: string | undefined): void {
-    const characters = cost === undefined ? Number.NaN : Number(cost);
-    if (characters >= 0) this.#options.settle(characters);
-    else this.#options.settle(status < FIRST_ERROR_STATUS ? null : 0);
+  #settle(status: number, cost: number | null): void {
+    this.#options.settle(cost ?? (status < FIRST_ERROR_STATUS ? null : 0));
   }
 
   #onData(piece: Uint8Array): void {
@@ -566,6 +590,10 @@ class ProxyAnswer {
   /** The first call counts. */
   #endSpan(error: string | null): void {
     this.#options.span?.end(this.#options.clock.nowMs(), error);
+    if (this.#isNoted) return;
+    this.#isNoted = true;
+    if (this.#proxied === null) return;
+    this.#options.note?.({ json: this.#json, answer: this.#answer, error });
   }
 
   /** Nobody waits for the answer any more: what has gone upstream may be billed all the same. */

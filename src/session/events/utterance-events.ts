@@ -1,5 +1,6 @@
 /** The events of an utterance's life, written from its state. */
 import type { GatewayError } from "../../errors.ts";
+import type { HeardEntry } from "../../ledger/entries.ts";
 import {
   errorBody,
   type Heard,
@@ -119,12 +120,14 @@ interface Finish {
   readonly error: GatewayError | null;
   /** Characters of the text that were heard, where not all were. */
   readonly heardEnd: number;
+  /** How that is known; default: it is estimated. */
+  readonly heardSource?: Heard["source"];
 }
 
 /** `utterance.done`. */
 export function writeFinished(
   writer: EventWriter,
-  { counters, log, clock }: Pick<SessionDeps, "counters" | "log" | "clock">,
+  { counters, log, clock, ledger }: Pick<SessionDeps, "counters" | "log" | "clock" | "ledger">,
   finish: Finish,
 ): void {
   const { utterance, error } = finish;
@@ -152,6 +155,7 @@ export function writeFinished(
     },
     times: utterance.input.segments.times[0],
   });
+  ledger?.add(heardEntry(finish, charactersSpoken));
   writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base) => ({
     type: "utterance.done",
     ...base,
@@ -167,6 +171,29 @@ export function writeFinished(
     segments,
     ...(error === null ? {} : { error: errorBody(error) }),
   }));
+}
+
+/** What was heard since it began, or went on: sums of these count nothing twice. */
+function heardEntry(
+  { utterance, outcome, atTicks, heardSource = "estimate" }: Finish,
+  charactersSpoken: number,
+): HeardEntry {
+  const { subject, identity, startTicks, resumption } = utterance;
+  const before = resumption === null ? 0 : utterance.spoken.clientEnd(resumption.spokenStart);
+  const isHeard = startTicks !== null && outcome !== "cancelled";
+  return {
+    type: "heard",
+    tenant: subject?.payer?.tenant ?? "",
+    key: subject?.payer?.key ?? "",
+    session: identity.session ?? "",
+    utterance: utterance.id,
+    model: utterance.modelId ?? "",
+    voice: utterance.voiceIds[0] ?? "",
+    outcome,
+    chars_heard: isHeard ? Math.max(0, charactersSpoken - before) : 0,
+    heard_ms: isHeard ? Math.max(0, msOfTicks(atTicks - startTicks)) : 0,
+    source: heardSource,
+  };
 }
 
 function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {

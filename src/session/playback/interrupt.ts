@@ -293,6 +293,7 @@ function reportCut(utterance: Utterance, cut: Interruption, shared: Shared): Int
     atTicks,
     error: null,
     heardEnd: receipt.end,
+    heardSource: receipt.source,
   });
   const { unheardText, ...heard } = receipt;
   return {

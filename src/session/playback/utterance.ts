@@ -21,7 +21,7 @@ import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
-import type { Subject } from "../../upstream/types.ts";
+import type { SpokenIn, Subject } from "../../upstream/types.ts";
 import { type Generated, GeneratedAttempt } from "../generated-attempt.ts";
 import type { PreparedText } from "../prepared/prepared-audio.ts";
 import { RestartPlaces } from "../restart-places.ts";
@@ -150,6 +150,8 @@ export interface UtteranceOptions {
   /** Voices whose models are not only the first upstream's. */
   readonly ownVoices?: ReadonlySet<string> | undefined;
   readonly charged?: ChargedUtterance | undefined;
+  /** Default: none. */
+  readonly sessionId?: string;
   /** For whom the upstream is asked. */
   readonly subject?: Subject | undefined;
   /** Who began it: see Participant. Default: nobody in particular. */
@@ -187,7 +189,7 @@ export class Utterance {
   /** Kept audio that was not asked for yet. */
   #replays: OwnAttempt[] = [];
   /** Identifies the utterance for its requests, which need nothing else of it. */
-  readonly identity: object = {};
+  readonly identity: SpokenIn;
   #charactersBilled: number | null = null;
   #sourceFormat = "";
   #voiceIds: readonly string[];
@@ -201,6 +203,7 @@ export class Utterance {
     { own, input }: { readonly own: OwnOptions; readonly input: (spoken: SpokenText) => UtteranceText },
   ) {
     this.id = options.id;
+    this.identity = { session: options.sessionId ?? "", id: options.id };
     this.charged = options.charged;
     this.#onOver = options.onOver;
     this.template = template;

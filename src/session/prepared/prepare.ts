@@ -44,7 +44,7 @@ export function prepareSpeech(from: Asking, preparedId: string | undefined, comm
     session.deps.counters.characters.requested += command.text.length;
     const { textDefaults, model } = session.tuning;
     const utterance = Utterance.ofText(
-      { id, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },
+      { id, sessionId: session.id, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },
       command,
     );
     const speech = new PreparedSpeech({

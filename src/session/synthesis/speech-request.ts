@@ -2,7 +2,7 @@
 import type { DialogueCommand, QueueOptions, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { type Stitch, type StitchBy, stitch } from "../../upstream/transport/stitching.ts";
-import type { DialogueRequest, SpeechRequest, Subject } from "../../upstream/types.ts";
+import type { DialogueRequest, SpeechRequest, SpokenIn, Subject } from "../../upstream/types.ts";
 
 export type RequestTemplate =
   | { readonly kind: "text"; readonly options: Omit<SpeakCommand, "type" | "text"> }
@@ -20,7 +20,7 @@ interface SourceChoice {
   /** For whom. */
   readonly subject: Subject | undefined;
   /** What it is a part of. */
-  readonly utterance: object;
+  readonly utterance: SpokenIn;
 }
 
 interface Neighbours {

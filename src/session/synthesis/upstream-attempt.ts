@@ -190,7 +190,7 @@ export class UpstreamAttempt implements Attempt {
       startMs: times.sentMs,
       tries: this.#tries,
     });
-    this.#synthesis = this.#options.upstream.open(this.#request, {
+    this.#synthesis = this.#options.upstream.open(this.#counted(), {
       requestSent: (firstAudioMs) => {
         times.sentMs = clock.nowMs();
         this.#serviceMs = firstAudioMs ?? 0;
@@ -203,6 +203,11 @@ export class UpstreamAttempt implements Attempt {
       error: (error) => this.#onError(error),
     });
     if (this.#isHeld) this.#synthesis.pause();
+  }
+
+  /** The request, and for the ledger how often it was made. */
+  #counted(): SynthesisRequest {
+    return this.#tries === 1 ? this.#request : { ...this.#request, tries: this.#tries };
   }
 
   /** Counts from when the request left: before, it waited for its turn. */

@@ -82,6 +82,7 @@ export class RestoredSpeech {
     const { traceparent } = saved.command;
     const utterance = utteranceOf(saved, {
       id,
+      sessionId: this.#options.sessionId,
       trace: traceOf(deps, { sessionId: this.#options.sessionId, utteranceId: id, traceparent }),
       acceptedMs: nowMs,
       textDefaults: deps.tuning.textDefaults,

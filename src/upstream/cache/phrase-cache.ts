@@ -4,6 +4,8 @@
  */
 import { LRUCache } from "lru-cache";
 import { type Clock, systemClock } from "../../kit/clock.ts";
+import type { LedgerSink } from "../../ledger/entries.ts";
+import { askedBy } from "../request-account.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../types.ts";
 import { PHRASE_OVERHEAD_BYTES, type Room } from "./phrase-cache-chunks.ts";
 import { type PhraseKeys, phraseKeys } from "./phrase-cache-key.ts";
@@ -18,6 +20,8 @@ export interface PhraseCacheOptions {
   /** Longest text that is looked at, UTF-16 code units; default 500. Longer ones are hardly said twice. */
   readonly maxPhraseChars?: number;
   readonly clock?: Clock;
+  /** Where it is written down what was answered out of it. Default: nowhere. */
+  readonly ledger?: LedgerSink | undefined;
 }
 
 export interface PhraseCacheStats {
@@ -90,12 +94,14 @@ export class PhraseCache implements Upstream {
     if (kept !== undefined) {
       this.#hits += 1;
       this.#savedCharacters += charactersOf(request);
+      this.#note(request);
       return kept.read(request, handlers);
     }
     const coming = this.#findComing(keys, request);
     if (coming !== undefined) {
       this.#shared += 1;
       this.#savedCharacters += charactersOf(request);
+      this.#note(request);
       return coming.read(request, handlers);
     }
     this.#misses += 1;
@@ -119,6 +125,22 @@ export class PhraseCache implements Upstream {
     this.#isClosed = true;
     this.#kept.clear();
     this.#coming.clear();
+  }
+
+  /** It costs nothing: where its phrase is lost on the way, the request that is then made has a line of its own. */
+  #note(request: SynthesisRequest): void {
+    this.#options.ledger?.add({
+      type: "request",
+      ...askedBy(request),
+      upstream: "cache",
+      region: "",
+      chars_billed: 0,
+      source: "cache",
+      audio_ms: null,
+      cached: true,
+      outcome: "done",
+      request_id: null,
+    });
   }
 
   /** Nobody waits for a connection behind what is less urgent, or another's. */

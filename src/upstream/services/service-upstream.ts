@@ -4,9 +4,11 @@ import { parseUpstreamFormat, type UpstreamFormat } from "../../audio/formats.ts
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
+import type { LedgerSink } from "../../ledger/entries.ts";
 import type { CheckResult } from "../failover/health-check.ts";
 import type { RegionStats } from "../failover/region.ts";
 import { WatchedHealth } from "../failover/watched-health.ts";
+import { RequestAccount } from "../request-account.ts";
 import { isFilteredKey } from "../transport/key-filter.ts";
 import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
@@ -35,6 +37,8 @@ export interface ServiceUpstreamOptions {
   readonly voices: readonly string[];
   /** Most requests open at once; null: as many as the service is known to take. */
   readonly maxOpen: number | null;
+  /** Where it is written down what requests cost. Default: nowhere. */
+  readonly ledger?: LedgerSink | undefined;
   readonly maxQueued: number;
   readonly timeoutMs: number;
   readonly patienceMs: number;
@@ -234,7 +238,10 @@ export class ServiceUpstream {
             "Audio of the upstream is not as long as its words: it is cut off, or at another rate than it says",
           ),
       });
-      const stream = new SpeechStream(dialect, handlers);
+      const { ledger } = this.#options;
+      const place = { upstream: name, region: name };
+      const account = ledger === undefined ? null : new RequestAccount(ledger, request, place);
+      const stream = new SpeechStream(dialect, handlers, account);
       try {
         stream.attach(this.#begin({ ...asked, body }, { request, stream, attempt }));
       } catch (thrown) {

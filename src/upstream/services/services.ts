@@ -45,7 +45,7 @@ export const SERVICES: Readonly<Record<string, Service>> = {
 
 export type AskingOptions = Pick<
   ServiceUpstreamOptions,
-  "maxQueued" | "timeoutMs" | "patienceMs" | "log" | "clock" | "onRead"
+  "maxQueued" | "timeoutMs" | "patienceMs" | "log" | "clock" | "onRead" | "ledger"
 >;
 
 /** Throws invalid_config. */

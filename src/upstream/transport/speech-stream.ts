@@ -4,6 +4,7 @@
  */
 import type { GatewayError } from "../../errors.ts";
 import type { ResponseHeaders } from "../headers.ts";
+import type { RequestAccount } from "../request-account.ts";
 import type { Synthesis, SynthesisChunk, SynthesisHandlers, SynthesisHead } from "../types.ts";
 import type { Exchange, ExchangeReceiver } from "./exchange.ts";
 
@@ -61,14 +62,17 @@ type Reading =
 export class SpeechStream implements Synthesis, ExchangeReceiver {
   readonly #dialect: Dialect;
   readonly #handlers: SynthesisHandlers;
+  readonly #account: RequestAccount | null;
   #exchange: Exchange | null = null;
   #isAborted = false;
   #isPaused = false;
   #reading: Reading = { kind: "nothing" };
 
-  constructor(dialect: Dialect, handlers: SynthesisHandlers) {
+  /** `account`: what it costs; null: nobody writes that down. */
+  constructor(dialect: Dialect, handlers: SynthesisHandlers, account: RequestAccount | null = null) {
     this.#dialect = dialect;
     this.#handlers = handlers;
+    this.#account = account;
   }
 
   /** Once, after both were made: each needs the other. */
@@ -98,6 +102,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   }
   abort(): void {
     this.#isAborted = true;
+    this.#account?.end("aborted", this.refusedWith !== null);
     this.#exchange?.abort();
     this.#dialect.close?.();
   }
@@ -105,10 +110,12 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   // ---- ExchangeReceiver ------------------------------------------------------------------------------------------
 
   sent(): void {
+    this.#account?.sent();
     this.#handlers.requestSent?.(this.#dialect.firstAudioMs);
   }
 
   turnedAway(): void {
+    this.#account?.turnedAway();
     this.#handlers.requestTurnedAway?.();
   }
 
@@ -132,9 +139,12 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     const head = this.#dialect.head(headers);
     // A receiver may give up between two chunks of one piece.
     const reader = this.#dialect.body(headers, (chunk) => {
-      if (!this.#isAborted) this.#handlers.chunk(chunk);
+      if (this.#isAborted) return;
+      this.#account?.audio(chunk.audio.byteLength);
+      this.#handlers.chunk(chunk);
     });
     this.#reading = { kind: "body", reader };
+    this.#account?.head(head);
     this.#handlers.head(head);
   }
 
@@ -161,17 +171,20 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     if (reading.kind === "body") reading.reader.end();
     this.#dialect.close?.();
     // The last chunk came at the end, and its receiver may have given up on it.
-    if (!this.#isAborted) this.#handlers.end();
+    if (this.#isAborted) return;
+    this.#account?.end("done");
+    this.#handlers.end();
   }
 
   error(error: GatewayError): void {
     this.#dialect.close?.();
     if (this.#isAborted) return;
     const reading = this.#reading;
+    const isRefused = reading.kind === "refusal";
     // Whatever cut the error body short, the status had said what is wrong.
-    this.#handlers.error(
-      reading.kind === "refusal" ? this.#refusal(reading) : (this.#dialect.named?.(error) ?? error),
-    );
+    const said = isRefused ? this.#refusal(reading) : (this.#dialect.named?.(error) ?? error);
+    this.#account?.end(said.code, isRefused);
+    this.#handlers.error(said);
   }
 
   #refusal({ status, headers, pieces }: Extract<Reading, { kind: "refusal" }>): GatewayError {

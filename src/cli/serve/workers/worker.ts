@@ -45,7 +45,8 @@ async function startGatewayOf(
   const { config, upstream, services, voices } = start;
   const { startGateway } = await import("../../../gateway.ts");
   return startGateway({
-    config,
+    // Each has a file of its own: lines of two in one could be torn.
+    config: config.ledger === "" ? config : { ...config, ledger: `${config.ledger}.${start.worker}` },
     upstreamBaseUrl: upstream.baseUrl,
     upstreamKey: upstream.key,
     passesFaults: upstream.passesFaults,

@@ -1,0 +1,93 @@
+/** What one request to a speech service cost: gathered while it runs, noted in the ledger once, when it is over. */
+import { parseUpstreamFormat } from "../audio/formats.ts";
+import type { CostSource, LedgerSink } from "../ledger/entries.ts";
+import type { SynthesisHead, SynthesisRequest } from "./types.ts";
+
+export interface AccountPlace {
+  readonly upstream: string;
+  readonly region: string;
+}
+
+/** What a request says of who asks, and for what. */
+export function askedBy(request: SynthesisRequest) {
+  const { subject, utterance, modelId = "" } = request;
+  const isSpeech = request.kind === "speech";
+  return {
+    tenant: subject?.payer?.tenant ?? "",
+    key: subject?.payer?.key ?? "",
+    session: utterance?.session ?? "",
+    utterance: utterance?.id ?? "",
+    model: modelId,
+    voice: isSpeech ? request.voiceId : (request.inputs[0]?.voiceId ?? ""),
+    chars_sent: codePoints(isSpeech ? request.text : request.inputs.map(({ text }) => text).join("")),
+    try: request.tries ?? 1,
+  };
+}
+
+export class RequestAccount {
+  readonly #ledger: LedgerSink;
+  readonly #request: SynthesisRequest;
+  readonly #place: AccountPlace;
+  #isSent = false;
+  #isOver = false;
+  #head: SynthesisHead | null = null;
+  #audioBytes = 0;
+
+  constructor(ledger: LedgerSink, request: SynthesisRequest, place: AccountPlace) {
+    this.#ledger = ledger;
+    this.#request = request;
+    this.#place = place;
+  }
+
+  sent(): void {
+    this.#isSent = true;
+  }
+
+  /** Too many requests: it is not billed, and leaves again. */
+  turnedAway(): void {
+    this.#isSent = false;
+  }
+
+  head(head: SynthesisHead): void {
+    this.#isSent = true;
+    this.#head = head;
+  }
+
+  audio(bytes: number): void {
+    this.#audioBytes += bytes;
+  }
+
+  /** Only the first call counts. One that never left costs nothing, and is not noted. */
+  end(outcome: string, isRefused = false): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (!this.#isSent) return;
+    const billed = this.#head?.characterCost ?? null;
+    const source: CostSource = billed !== null ? "header" : isRefused ? "refused" : "counted";
+    this.#ledger.add({
+      type: "request",
+      ...askedBy(this.#request),
+      ...this.#place,
+      chars_billed: source === "refused" ? 0 : billed,
+      source,
+      audio_ms: Math.round(msOf(this.#request.outputFormat, this.#audioBytes)),
+      cached: false,
+      outcome,
+      request_id: this.#head?.requestId ?? null,
+    });
+  }
+}
+
+/** Exact for G.711 and PCM; by the nominal bit rate of what is compressed. */
+function msOf(format: string, bytes: number): number {
+  const facts = parseUpstreamFormat(format);
+  if (facts === undefined) return 0;
+  const { codec, sampleRate, bitrateKbps } = facts;
+  return bytes / (bitrateKbps === null ? (sampleRate * (codec === "pcm" ? 2 : 1)) / 1000 : bitrateKbps / 8);
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
