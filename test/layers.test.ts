@@ -159,6 +159,7 @@ const READS_JSON: Record<string, string> = {
   "cluster/relay/relay-format.ts": "other nodes",
   "cluster/takeover/replica-format.ts": "other nodes",
   "cluster/usage-exchange.ts": "other nodes",
+  "ledger/read-ledger.ts": "ledgers, for `voicewire usage`",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/wyoming.ts": "Wyoming servers and clients",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",

@@ -50,6 +50,11 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import("./serve/service.ts")).service,
   },
   {
+    name: "usage",
+    summary: "What speech has cost: sums and exports of the ledgers of gateways",
+    load: async () => (await import("./usage/usage.ts")).usage,
+  },
+  {
     name: "doctor",
     summary: "Check the installation, the upstream and the key; say what to do",
     load: async () => (await import("./doctor/doctor.ts")).doctor,

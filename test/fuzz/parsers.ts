@@ -122,6 +122,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "upstreams-file": ["upstream/services/upstreams-file.ts"],
   // The built-in service, and text.
   "caption-files": ["protocol/captions.ts"],
+  "ledger-lines": ["ledger/read-ledger.ts"],
   "service-forms": ["service/http/form.ts", "service/media/upload.ts"],
   "service-json": [
     "service/http/body.ts",

@@ -11,6 +11,8 @@ import { readMintRequest } from "../../../src/access/mint-request.ts";
 import { mustFollow } from "../../../src/access/narrower.ts";
 import { isLoopback, OriginRules } from "../../../src/access/origin-rules.ts";
 import { isIn, plainAddress } from "../../../src/kit/networks.ts";
+import { readLine } from "../../../src/ledger/read-ledger.ts";
+import { UsageSums } from "../../../src/ledger/usage-sums.ts";
 import { parseJson } from "../../../src/protocol/read-json.ts";
 import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
@@ -284,6 +286,35 @@ const mintRequests: Target = {
   },
 };
 
+/** A line of a ledger: nothing of it makes a sum that is no number. */
+const ledgerLines: Target = {
+  words: [
+    "v",
+    "type",
+    "request",
+    "heard",
+    "chars_sent",
+    "chars_billed",
+    "audio_ms",
+    "heard_ms",
+    "null",
+    "1e309",
+  ],
+  seeds: [
+    '{"v":1,"id":"a-1","seq":1,"at":"2027-01-31T12:00:00.000Z","node":"n","type":"request","tenant":"t","key":"k","upstream":"u","chars_sent":5,"chars_billed":null,"audio_ms":400,"cached":false}',
+    '{"v":1,"id":"a-2","seq":2,"at":"2027-01-31T12:00:00.000Z","node":"n","type":"heard","tenant":"t","key":"k","chars_heard":5,"heard_ms":400}',
+  ],
+  run: (input) => {
+    const line = readLine(textOf(input));
+    if (line === null) return;
+    const sums = new UsageSums(["tenant", "key", "node", "hour"]);
+    sums.add(line);
+    const [{ characters, audioMs, heardMs } = { characters: 0, audioMs: 0, heardMs: 0 }] = sums.rows();
+    for (const sum of [characters ?? 0, audioMs, heardMs])
+      if (!Number.isFinite(sum)) throw new Error("no number");
+  },
+};
+
 export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "origin-rules": originRules,
   "access-tokens": tokens,
@@ -292,4 +323,5 @@ export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "access-client-address": clientAddresses,
   "access-mint-requests": mintRequests,
   "service-key": serviceKey,
+  "ledger-lines": ledgerLines,
 };
