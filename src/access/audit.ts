@@ -6,6 +6,7 @@ import { RefusalCounts } from "../kit/refusal-counts.ts";
 import { AccessError } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
 import { LimitError } from "./limits/limit-error.ts";
+import type { LowBudget } from "./limits/scope-counts.ts";
 
 /** Lines of refusals a second: a flood of strangers fills no disk. All of them are counted. */
 const MAX_REFUSALS_A_SECOND = 10;
@@ -105,6 +106,14 @@ export class Audit {
   ): void {
     if (caller.isAnybody) return;
     this.#options.log.info({ audit: "spent", surface, characters, ...factsOf(caller) }, "Spent");
+  }
+
+  /** Most of a budget is spent. */
+  budgetLow({ id, spent, limit }: Pick<LowBudget, "id" | "spent" | "limit">): void {
+    this.#options.log.warn(
+      { audit: "budget_low", of: id, characters: spent, limit },
+      "Budget is nearly spent",
+    );
   }
 
   /** A connection lost its right while it stood. */

@@ -103,6 +103,7 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     settings: options,
     clock,
     wallMs,
+    onLow: (low) => audit.budgetLow(low),
     tenantLimits: (tenant) => file?.keys.tenants.get(tenant) ?? {},
   });
   const ages = new ConnectionAges({

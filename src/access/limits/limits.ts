@@ -13,7 +13,7 @@ import { BodyAllowance } from "./body-allowance.ts";
 import type { RateState } from "./limit-error.ts";
 import type { Counted, Rated } from "./meters.ts";
 import { QueuedText } from "./queued-text.ts";
-import { ScopeCounts, type Spending } from "./scope-counts.ts";
+import { type LowBudget, ScopeCounts, type Spending } from "./scope-counts.ts";
 import { type Scope, type ScopeSettings, Scopes, type ScopesOptions, subjectId } from "./scopes.ts";
 import type { SharedUsage } from "./shared-usage.ts";
 import { Traffic } from "./traffic.ts";
@@ -35,6 +35,8 @@ export interface LimitSettings extends ScopeSettings {
 
 export interface LimitsOptions extends ScopesOptions {
   readonly settings: LimitSettings;
+  /** Most of a budget is spent: once for each. Default: nobody hears it. */
+  readonly onLow?: (low: LowBudget) => void;
 }
 
 /** For whom the upstream is asked: its places are shared out between subjects (upstream/governor.ts). */
@@ -90,10 +92,10 @@ export class Limits {
   readonly #received: ByteRoom;
 
   constructor(options: LimitsOptions) {
-    const { settings, clock } = options;
+    const { settings, clock, onLow } = options;
     this.#settings = settings;
     this.#scopes = new Scopes(options);
-    this.#counts = new ScopeCounts({ clock, callers: this.#scopes.callers });
+    this.#counts = new ScopeCounts({ clock, onLow, callers: this.#scopes.callers });
     this.#queuedText = new ByteRoom(settings.queuedTextMb * MB);
     this.#received = new ByteRoom(settings.receivedMb * MB);
   }
@@ -211,8 +213,8 @@ export class Limits {
     return this.#counts.hold(this.#scopes.ofCaller(caller), "utterances");
   }
 
-  /** `caller`: as they are now. */
-  speechBudget(caller: () => Caller): SpeechBudget {
+  /** `caller`: as they are now. `onLow`: what this one says has spent most of a budget. */
+  speechBudget(caller: () => Caller, onLow: (low: LowBudget) => void = () => undefined): SpeechBudget {
     let known: Caller | null = null;
     let scopes: readonly Scope[] = [];
     const scopesNow = (): readonly Scope[] => {
@@ -233,7 +235,7 @@ export class Limits {
         const spending = { characters, utterances: 1 };
         try {
           text.add(characters);
-          this.#counts.spend(paying, spending);
+          for (const low of this.#counts.spend(paying, spending)) onLow(low);
         } catch (thrown) {
           end();
           throw thrown;
@@ -247,7 +249,7 @@ export class Limits {
       add: (characters, utterance) => {
         utterance?.text.add(characters);
         try {
-          this.#counts.spend(scopesNow(), { characters, utterances: 0 });
+          for (const low of this.#counts.spend(scopesNow(), { characters, utterances: 0 })) onLow(low);
         } catch (thrown) {
           utterance?.text.takeBack(characters);
           throw thrown;

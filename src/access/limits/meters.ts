@@ -60,6 +60,8 @@ export class Meter {
   open = 0;
   /** Until then `spent` counts. */
   keptUntilMs = 0;
+  /** Somebody was told that most of it is spent. */
+  isLowTold = false;
   #usedMs = 0;
 
   count(what: Counted): number {

@@ -16,8 +16,23 @@ export interface Spending {
   readonly utterances: number;
 }
 
+/** Most of a budget is spent. */
+export interface LowBudget {
+  /** Whose it is, as errors name it, and as the audit log does. */
+  readonly name: string;
+  readonly id: string;
+  /** Characters. */
+  readonly spent: number;
+  readonly limit: number;
+}
+
+/** Share of a budget from which on it is low. */
+const LOW_SHARE = 0.8;
+
 export interface ScopeCountsOptions {
   readonly clock: Clock;
+  /** Once for each budget. */
+  readonly onLow?: ((low: LowBudget) => void) | undefined;
   /** Whose numbers count at all nodes. */
   readonly callers: Meters;
 }
@@ -42,29 +57,40 @@ export class ScopeCounts {
     return this.#shared;
   }
 
-  /** Throws rate_limited, budget_exhausted, text_too_long. */
-  spend(scopes: readonly Scope[], { characters, utterances }: Spending): void {
+  /** Gives the budgets that it has made low. Throws rate_limited, budget_exhausted, text_too_long. */
+  spend(scopes: readonly Scope[], { characters, utterances }: Spending): readonly LowBudget[] {
     for (const scope of scopes) this.#mustAfford(scope, characters);
     for (const scope of scopes) {
       this.mustRate(scope, "characters_per_minute", characters);
       this.mustRate(scope, "utterances_per_minute", utterances);
     }
-    for (const scope of scopes) this.pay(scope, characters, utterances);
+    return scopes.flatMap((scope) => this.pay(scope, characters, utterances) ?? []);
   }
 
   giveBack(scopes: readonly Scope[], { characters, utterances }: Spending): void {
     for (const scope of scopes) this.pay(scope, -characters, -utterances);
   }
 
-  /** Even where it is more than there is. A negative number gives back. */
-  pay(scope: Scope, characters: number, utterances: number): void {
+  /** Even where it is more than there is. A negative number gives back. null: its budget has not become low. */
+  pay(scope: Scope, characters: number, utterances: number): LowBudget | null {
     this.take(scope, "characters_per_minute", characters);
     this.take(scope, "utterances_per_minute", utterances);
-    if (scope.budget === undefined) return;
+    if (scope.budget === undefined) return null;
     const meter = this.#meterOf(scope);
     meter.spent += characters;
     meter.keptUntilMs = scope.budget.untilMs;
     this.#shared?.spent(scope.id, characters, scope.budget.untilMs);
+    return characters > 0 ? this.#lowOf(scope, meter) : null;
+  }
+
+  /** Only the first time. What other nodes have spent is told by them. */
+  #lowOf({ id, name, budget }: Scope, meter: Meter): LowBudget | null {
+    const limit = budget?.characters ?? 0;
+    if (meter.isLowTold || meter.spent < limit * LOW_SHARE) return null;
+    meter.isLowTold = true;
+    const low = { name, id, spent: meter.spent, limit };
+    this.#options.onLow?.(low);
+    return low;
   }
 
   /** May cost so many characters at most, and nobody knows how many: gives what ends it. Throws rate_limited. */
@@ -172,7 +198,10 @@ export class ScopeCounts {
     const limit = budget.characters;
     const remaining = limit - (scope.meters.find(scope.id)?.spent ?? 0);
     if (characters <= remaining) return;
-    const message = `${scope.name} has ${Math.max(0, remaining)} characters left of ${limit}, and this costs ${characters}`;
+    const message =
+      limit === 0
+        ? `${scope.name} may have nothing spoken: its budget is 0 characters`
+        : `${scope.name} has ${Math.max(0, remaining)} characters left of ${limit}, and this costs ${characters}`;
     throw new LimitError("budget_exhausted", message, { rate: { limit, remaining, resetMs: 0 } });
   }
 

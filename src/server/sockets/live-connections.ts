@@ -8,6 +8,7 @@ import type { Caller } from "../../access/caller.ts";
 import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
+import type { LowBudget } from "../../access/limits/scope-counts.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import type { LiveCluster } from "../../cluster/cluster.ts";
 import { movedAway } from "../../cluster/moved-away.ts";
@@ -201,7 +202,7 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
       mayInterrupt,
       opusAccount: door.limits.opusAccount(caller, data.address),
     });
-    const budget = door.limits.speechBudget(callerNow);
+    const budget = door.limits.speechBudget(callerNow, (low) => warnOfBudget(participant, low));
     const subject = door.limits.upstreamSubject(caller, data.address);
     data.joined = { session, participant, subject, budget };
     // What comes over HTTP ends at its own node with its key or token.
@@ -383,6 +384,11 @@ function refresh(data: LiveConnection, token: string, { door }: LiveConnectionsO
   door.audit.admitted(next, { surface: "refresh", address: data.address, sessionId });
   const expires_in_ms = lease.endsInMs;
   joined.participant.send((base) => ({ type: "refreshed", ...base, expires_in_ms }));
+}
+
+function warnOfBudget(participant: Participant, { name, spent, limit }: LowBudget): void {
+  const message = `${name} has used ${spent} of its ${limit} characters: behind them texts are refused`;
+  participant.send((base) => ({ type: "warning", ...base, code: "budget_low", message }));
 }
 
 function leaseHolder(data: LiveConnection, options: LiveConnectionsOptions): LeaseHolder {
