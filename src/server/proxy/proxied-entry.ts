@@ -2,7 +2,7 @@
 import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import type { RequestEntry } from "../../ledger/entries.ts";
 import { codePointsIn } from "./proxied-speech.ts";
-import { groupOf } from "./proxy-body.ts";
+import { modelOf } from "./proxy-body.ts";
 
 /** What has come of it. */
 export interface ProxiedCost {
@@ -19,7 +19,6 @@ export interface ProxiedCost {
 }
 
 interface Passed {
-  readonly method: string;
   readonly path: string;
   readonly subject: UpstreamSubject;
   readonly isSpeech: boolean;
@@ -33,7 +32,7 @@ const NEVER_LEFT: ReadonlySet<string> = new Set(["upstream_busy", "draining"]);
 /** null: it is none that costs anything. */
 export function proxiedEntry(
   { json, answer, error }: ProxiedCost,
-  { method, path, subject, isSpeech }: Passed,
+  { path, subject, isSpeech }: Passed,
 ): RequestEntry | null {
   const cost = answer?.cost ?? null;
   if (!(isSpeech || (cost ?? 0) > 0)) return null;
@@ -48,7 +47,7 @@ export function proxiedEntry(
     utterance: "",
     upstream: "elevenlabs",
     region: "",
-    model: groupOf(method, path, json),
+    model: (json === null ? undefined : modelOf(json)) ?? "",
     voice: VOICE.exec(path)?.[1] ?? "",
     chars_sent: json === null ? null : codePointsIn(json),
     chars_billed: isRefused ? 0 : cost,

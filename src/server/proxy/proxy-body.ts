@@ -41,8 +41,8 @@ export function groupOf(method: string, path: string, json: string | null): stri
   return (json === null ? undefined : modelOf(json)) ?? kind;
 }
 
-/** What is no JSON is the upstream's to refuse. */
-function modelOf(json: string): string | undefined {
+/** undefined: it names none. What is no JSON is the upstream's to refuse. */
+export function modelOf(json: string): string | undefined {
   try {
     const value: unknown = JSON.parse(json);
     if (typeof value !== "object" || value === null || !("model_id" in value)) return undefined;
