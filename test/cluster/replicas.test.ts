@@ -37,7 +37,7 @@ function utteranceOf(id: string, text: string): SavedUtterance {
     text,
     half: "",
     isEnded: false,
-    subject: { id: "key k", maxPlaces: Number.POSITIVE_INFINITY },
+    subject: { id: "key k", maxPlaces: Number.POSITIVE_INFINITY, payer: { key: "k", tenant: "acme" } },
     holder: "",
     startMs: null,
     heardMs: 0,

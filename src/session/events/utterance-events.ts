@@ -191,7 +191,7 @@ function heardEntry(
     voice: utterance.voiceIds[0] ?? "",
     outcome,
     chars_heard: isHeard ? Math.max(0, charactersSpoken - before) : 0,
-    heard_ms: isHeard ? Math.max(0, msOfTicks(atTicks - startTicks)) : 0,
+    heard_ms: isHeard ? Math.round(Math.max(0, msOfTicks(atTicks - startTicks))) : 0,
     source: heardSource,
   };
 }
