@@ -9,25 +9,36 @@ const STOP_DEADLINE_MS = 5000;
 export interface ServedOptions {
   /** File URL of the build, slash at the end. */
   readonly distUrl: string;
-  readonly upstreamPort: number;
+  /** Default: the embedded service, which starts with it, and its default voice. */
+  readonly upstreamPort?: number;
   readonly workers: number;
+  /** Tells its metrics at `metricsUrl`; default false. */
+  readonly hasMetrics?: boolean;
   /** Beside the environment of the bench; default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export class ServedProgram implements AsyncDisposable {
   readonly port: number;
+  /** Empty where they were not asked for. */
+  readonly metricsUrl: string;
   readonly #child: ChildProcess;
 
-  private constructor(child: ChildProcess, port: number) {
+  private constructor(child: ChildProcess, { port, metricsUrl }: Announced) {
     this.#child = child;
     this.port = port;
+    this.metricsUrl = metricsUrl;
   }
 
-  static async start({ distUrl, upstreamPort, workers, env = {} }: ServedOptions): Promise<ServedProgram> {
+  static async start(options: ServedOptions): Promise<ServedProgram> {
+    const { distUrl, upstreamPort, workers, hasMetrics = false, env = {} } = options;
+    const upstream =
+      upstreamPort === undefined
+        ? []
+        : ["--voice", "bench", "--upstream-url", `http://127.0.0.1:${upstreamPort}`];
     const args = [
-      ...["serve", "--port", "0", "--ops-port", "off", "--log-level", "error", "--voice", "bench"],
-      ...["--upstream-url", `http://127.0.0.1:${upstreamPort}`, "--workers", `${workers}`],
+      ...["serve", "--port", "0", "--ops-port", hasMetrics ? "0" : "off", "--log-level", "error"],
+      ...[...upstream, "--workers", `${workers}`],
       // Every session has a request open and one ahead.
       ...["--upstream-connections", `${4096 * workers}`],
     ];
@@ -37,11 +48,11 @@ export class ServedProgram implements AsyncDisposable {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, ...env },
     });
-    const port = await portOf(child).catch(async (thrown: unknown) => {
+    const announced = await announcedBy(child).catch(async (thrown: unknown) => {
       await stop(child);
       throw thrown;
     });
-    return new ServedProgram(child, port);
+    return new ServedProgram(child, announced);
   }
 
   /** Of the process that was started; its workers are its children. */
@@ -54,14 +65,21 @@ export class ServedProgram implements AsyncDisposable {
   }
 }
 
-async function portOf(child: ChildProcess): Promise<number> {
+interface Announced {
+  readonly port: number;
+  readonly metricsUrl: string;
+}
+
+/** In one write. */
+async function announcedBy(child: ChildProcess): Promise<Announced> {
   let said = "";
   child.stdout?.on("data", (data: Buffer) => {
     said += data.toString();
   });
   for (let waitedMs = 0; waitedMs < READY_DEADLINE_MS; waitedMs += 50) {
     const [, port] = /Page {2}http:\S+:(\d+)\//.exec(said) ?? [];
-    if (port !== undefined) return Number(port);
+    const [, metricsUrl = ""] = /Ops {3}(\S+)/.exec(said) ?? [];
+    if (port !== undefined) return { port: Number(port), metricsUrl };
     if (child.exitCode !== null) break;
     await wait(50);
   }
