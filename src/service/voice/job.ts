@@ -107,6 +107,12 @@ export class VoiceJob {
     return (this.#synthesizedSamples / this.#options.engine.sampleRate) * 1000;
   }
 
+  /** What has left of that, ms. */
+  get emittedMs(): number {
+    const samples = this.#origin.sample + (this.#current?.emitted.toSample ?? 0);
+    return (samples / this.#options.engine.sampleRate) * 1000;
+  }
+
   /** For the neural engine: there is no step until it was received. */
   get isWaiting(): boolean {
     return this.#isWaiting;

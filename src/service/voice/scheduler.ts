@@ -1,13 +1,16 @@
 /**
- * Takes turns between the jobs of one engine: one bounded step each, round and round, a new job first. A job whose
- * client reads slowly runs out of credit and is passed over until bytes are acknowledged; the others never wait for it.
+ * Takes turns between the jobs of one engine: one bounded step, then the one whose client needs its next audio first
+ * (deadline.ts). A deadline moves only with audio that has left, and a new one is never in the past: whoever waits has a turn
+ * in the end. A job whose client reads slowly runs out of credit and is passed over until bytes are acknowledged.
  */
 import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
+import { type Clock, systemClock } from "../../kit/clock.ts";
 import type { SendReply } from "../../kit/serve-jobs.ts";
 import { Locales } from "../text/locale.ts";
+import { Deadline, nextTurn } from "./deadline.ts";
 import type { Engine } from "./engine/engine.ts";
-import { type JobEncoder, VoiceJob } from "./job.ts";
+import { type JobEncoder, type JobOptions, VoiceJob } from "./job.ts";
 import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
 import type { EngineAudio } from "./neural/speech-engine.ts";
 import { WordFinder } from "./neural/word-finder.ts";
@@ -25,23 +28,33 @@ interface Entry {
   readonly spec: JobSpec;
   readonly cancelled: Int32Array;
   readonly codec: string;
-  job: VoiceJob | undefined;
+  readonly deadline: Deadline;
+  job: ScheduledJob | undefined;
   unacknowledgedBytes: number;
 }
+
+/** The part of a VoiceJob that a scheduler uses. */
+export type ScheduledJob = Pick<
+  VoiceJob,
+  "step" | "receive" | "close" | "isWaiting" | "synthesizedMs" | "emittedMs"
+>;
 
 export interface SchedulerOptions {
   readonly engine: Engine;
   readonly reply: SendReply<FromWorker>;
+  readonly clock?: Clock;
+  /** For tests: another kind of job. */
+  readonly createJob?: (options: JobOptions) => ScheduledJob;
 }
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
+  readonly #clock: Clock;
   readonly #locales = new Locales();
   readonly #wordFinder: WordFinder;
   /** All jobs that are not over. */
   readonly #entries = new Map<number, Entry>();
-  /** Jobs that have had no turn yet, then those that can go on, each in order. */
-  readonly #fresh: Entry[] = [];
+  /** Jobs that can go on. */
   readonly #ready: Entry[] = [];
   readonly #waiting: Entry[] = [];
   readonly #openEncoders = new Map<string, number>();
@@ -49,6 +62,7 @@ export class Scheduler {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#wordFinder = new WordFinder(options.engine);
   }
 
@@ -58,6 +72,7 @@ export class Scheduler {
       spec,
       cancelled: new Int32Array(cancelled),
       codec: parseUpstreamFormat(spec.format)?.codec ?? "",
+      deadline: new Deadline(this.#clock.nowMs(), spec.aheadMs),
       job: undefined,
       unacknowledgedBytes: 0,
     };
@@ -106,16 +121,15 @@ export class Scheduler {
         return;
       }
       entry.job = this.#createJob(entry, encoder);
-      // A new job goes first: its client waits for the first byte, the others have audio to play.
-      this.#fresh.push(entry);
-      this.#takeTurnSoon();
+      this.#makeReady(entry);
     } catch (thrown) {
       this.#end(entry, "failed", messageOf(thrown), true);
     }
   }
 
-  #createJob(entry: Entry, encoder: JobEncoder): VoiceJob {
-    return new VoiceJob({
+  #createJob(entry: Entry, encoder: JobEncoder): ScheduledJob {
+    const { createJob = (options) => new VoiceJob(options) } = this.#options;
+    return createJob({
       spec: entry.spec,
       engine: this.#options.engine,
       locales: this.#locales,
@@ -141,12 +155,15 @@ export class Scheduler {
 
   /** One step a turn of the event loop, so that messages come in between. */
   #takeTurnSoon(): void {
-    if (this.#isTurnDue || this.#fresh.length + this.#ready.length === 0) return;
+    if (this.#isTurnDue || this.#ready.length === 0) return;
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
-      const entry = this.#fresh.shift() ?? this.#ready.shift();
-      if (entry !== undefined) this.#takeTurn(entry);
+      const entry = nextTurn(this.#ready, this.#clock.nowMs());
+      if (entry !== undefined) {
+        remove(this.#ready, entry);
+        this.#takeTurn(entry);
+      }
       this.#takeTurnSoon();
     });
   }
@@ -159,7 +176,9 @@ export class Scheduler {
       return;
     }
     try {
-      if (!job.step()) this.#end(entry, "done", "");
+      const goesOn = job.step();
+      entry.deadline.noteLeft(job.emittedMs, this.#clock.nowMs());
+      if (!goesOn) this.#end(entry, "done", "");
       else if (canGoOn(entry)) this.#ready.push(entry);
     } catch (thrown) {
       this.#end(entry, "failed", messageOf(thrown));
@@ -176,7 +195,6 @@ export class Scheduler {
     const synthesizedMs = entry.job?.synthesizedMs ?? 0;
     entry.job?.close();
     entry.job = undefined;
-    remove(this.#fresh, entry);
     remove(this.#ready, entry);
     remove(this.#waiting, entry);
     this.#options.reply(entry.id, { type: "ended", outcome, message, synthesizedMs });
