@@ -25,8 +25,8 @@ export interface DeliveryGroupOptions extends DeliveryShape {
   /** null = events only. */
   readonly rendition: Rendition | null;
   readonly log: EventLog;
-  /** Counts what it sends. */
-  readonly sent: SentAudio;
+  /** Counts the frames that it sends; null = events only. */
+  readonly sent: SentAudio | null;
   /** Where the group starts: index of its first frame and event. */
   readonly frame: number;
   readonly event: number;
@@ -51,7 +51,7 @@ export class DeliveryGroup {
   readonly #kinds: ReadonlySet<EventKind>;
   readonly #cueStyle: string | null;
   readonly #log: EventLog;
-  readonly #sent: SentAudio;
+  readonly #sent: SentAudio | null;
   #frame: number;
   #event: number;
   #batch: Delivery[] = [];
@@ -114,7 +114,7 @@ export class DeliveryGroup {
   }
 
   #count(batch: readonly Delivery[], frames: number, listeners: number): void {
-    if (frames === 0) return;
+    if (frames === 0 || this.#sent === null) return;
     this.#sent.bytes += bytesOf(batch) * listeners;
     this.#sent.ms += frames * (this.rendition?.frameMs ?? 0) * listeners;
   }

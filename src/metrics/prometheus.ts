@@ -85,7 +85,7 @@ export interface SpanFigures {
 }
 
 /** What waits in listeners' send queues. */
-export interface SendQueueFigures {
+interface SendQueueFigures {
   readonly bytes: number;
   /** Of the listener that is worst off. */
   readonly worstBytes: number;

@@ -13,7 +13,7 @@ interface PingedSocket {
   ping(message: Uint8Array): unknown;
 }
 
-export interface RoundTripsOptions {
+interface RoundTripsOptions {
   readonly clock: Clock;
   readonly onRoundTrip: (ms: number) => void;
 }
@@ -64,7 +64,8 @@ export class RoundTrips<S extends PingedSocket> {
     this.#timer = clock.at(clock.nowMs() + TICK_MS, () => {
       for (const socket of this.#shares[this.#tick] ?? []) this.#ping(socket);
       this.#tick = (this.#tick + 1) % SHARES;
-      this.#awaitTick();
+      // A ping may end its socket, and that was the last one.
+      if (this.#sockets.size > 0) this.#awaitTick();
     });
   }
 

@@ -162,7 +162,7 @@ export class OutputRouter {
       group = new DeliveryGroup({
         rendition,
         log: this.log,
-        sent: this.#options.counters.audioSent.of(settings.format),
+        sent: rendition === null ? null : this.#options.counters.audioSent.of(rendition.format),
         pace: settings.pace,
         leadMs: settings.lead_ms,
         events: settings.events,

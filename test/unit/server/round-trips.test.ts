@@ -62,3 +62,12 @@ it("RoundTrips: sockets share the 20 s out, by one timer, which ends with the la
   roundTrips.closed(sockets[0] ?? new PingedSocket());
   expect(clock.pending).toBe(0);
 });
+
+it("RoundTrips: a ping that ends its socket, the last one, ends the timer", () => {
+  const { clock, roundTrips } = rig();
+  const socket = new PingedSocket();
+  roundTrips.opened(socket);
+  socket.ping = () => roundTrips.closed(socket);
+  clock.advance(40_000);
+  expect(clock.pending).toBe(0);
+});
