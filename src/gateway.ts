@@ -71,7 +71,10 @@ export interface GatewayOptions {
   readonly voices?: readonly VoiceConfig[];
   /** Where traces go; default: nothing is traced. */
   readonly tracing?: TracingSettings | null;
-  /** Clients may ask the upstream to fail, by `x-voicewire-fault`: for the embedded service. Default false. */
+  /**
+   * The upstream is the embedded service: clients may ask it to fail, by `x-voicewire-fault`, and it is told how soon speech is
+   * needed. Default false.
+   */
   readonly passesFaults?: boolean;
   /** The embedded speech service, where that is the upstream. */
   readonly service?: { readonly hangs: number } | undefined;
@@ -342,6 +345,7 @@ function openUpstreams({ options, config, log, clock, pacer, begun, ledger: open
     ...asking,
     baseUrl: options.upstreamBaseUrl,
     key: options.upstreamKey,
+    isEmbedded: options.passesFaults,
     maxConnections: config.upstreamConnections,
     failoverMs: config.upstreamFailoverMs,
     hasSubstitutes: voices.length > 0,

@@ -36,6 +36,8 @@ export interface UpstreamOptions {
   readonly timeoutMs: number;
   /** How long speech is asked for again that was turned away for too many requests (429), ms; 0: not at all. Default 20 s. */
   readonly patienceMs?: number;
+  /** As HttpUpstreamOptions. */
+  readonly isEmbedded?: boolean | undefined;
   /**
    * With several base URLs: longest wait for the headers of speech, and from there to its first piece, before the next
    * healthy region is asked, ms. Default 4 s.
@@ -120,6 +122,7 @@ class RegionalUpstream implements UpstreamClient {
           maxQueued: options.maxQueued,
           timeoutMs,
           patienceMs,
+          isEmbedded: options.isEmbedded,
           clock: options.clock ?? systemClock,
           ledger: options.ledger,
           onRead: options.onRead ?? (() => undefined),

@@ -29,10 +29,14 @@ export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"
   readonly name?: string;
   /** Default: nothing is written down. */
   readonly ledger?: LedgerSink | undefined;
+  /** It is the embedded service, which is told how soon speech is needed. Default false. */
+  readonly isEmbedded?: boolean | undefined;
 }
 
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
+const AHEAD_HEADER = "x-voicewire-ahead-ms";
+const MAX_AHEAD_MS = 999_999;
 /** Of speech that names no model. */
 const DEFAULT_GROUP = "default model";
 /** What is passed on is waited for longer: a program asks, and not a conversation. */
@@ -46,6 +50,7 @@ export class HttpUpstream {
   readonly #ledger: LedgerSink | undefined;
   readonly #region: string;
   readonly #postHeaders: readonly string[];
+  readonly #isEmbedded: boolean;
 
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
@@ -55,6 +60,7 @@ export class HttpUpstream {
     this.#region = options.name ?? "";
     const keyHeader = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
     this.#postHeaders = [...keyHeader, "content-type", "application/json"];
+    this.#isEmbedded = options.isEmbedded ?? false;
     this.#timeoutMs = options.timeoutMs;
     this.#patienceMs = options.patienceMs;
   }
@@ -68,7 +74,13 @@ export class HttpUpstream {
       const { path, body } = wireRequest(request);
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;
       const wanted = { group: modelId, priority, subject };
-      const asked = { method: "POST", path, body, headers: this.#postHeaders, receiver: stream } as const;
+      const asked = {
+        method: "POST",
+        path,
+        body,
+        headers: this.#headersOf(request),
+        receiver: stream,
+      } as const;
       stream.attach(this.#requester.begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
     } catch (thrown) {
       queueMicrotask(() => stream.error(toGatewayError(thrown)));
@@ -138,6 +150,11 @@ export class HttpUpstream {
 
   close(): Promise<void> {
     return this.#requester.close();
+  }
+
+  #headersOf({ aheadMs }: SynthesisRequest): readonly string[] {
+    if (!this.#isEmbedded || aheadMs === undefined) return this.#postHeaders;
+    return [...this.#postHeaders, AHEAD_HEADER, String(Math.min(Math.floor(aheadMs), MAX_AHEAD_MS))];
   }
 
   #noteWithheld({ method, path }: ForwardRequest, reason: string): string {

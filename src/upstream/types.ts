@@ -44,6 +44,8 @@ interface SharedRequest {
   readonly vendorOptions?: VendorOptions;
   /** Among those of its subject that wait for the upstream higher goes first; default 0. Not sent. */
   readonly priority?: number;
+  /** So much speech is in hand before this is needed, ms; absent: nothing is heard yet. Told to the embedded service alone. */
+  readonly aheadMs?: number;
   /** For whom; default: the gateway itself. Not sent. */
   readonly subject?: Subject | undefined;
   /** What it is a part of: requests that share it are to have one voice, as far as that works. Not sent. */

@@ -169,7 +169,6 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "server/sockets/backlog.ts": "reads /proc",
   "server/sockets/live-access.ts": "hands the query to session/settings.ts",
   "server/sockets/vendor-socket.ts": "hands the query to socket-settings.ts",
-  "server/sockets/round-trips.ts": "compares a pong with the 8 bytes of its own ping",
   "server/tls/certificate.ts": "reads files of the operator's",
   "service/http/voices/voices.ts":
     "takes a page's token as JSON of two fields, and any error of it as a refusal",

@@ -15,6 +15,8 @@ interface Asking {
   /** `request-id`s of the segments before it. */
   readonly requestIds: readonly string[];
   readonly wantsTiming: boolean;
+  /** Speech in hand that is heard before, ms. Absent: nobody hears anything yet. */
+  readonly aheadMs?: number | undefined;
   /** Utterances whose upstream refused the text around a segment: the rest of them is asked for without it. */
   readonly stitchBy: WeakMap<Utterance, StitchBy>;
   /** See UpstreamAttempt. */
@@ -26,11 +28,12 @@ interface Asking {
 }
 
 export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
-  const { utterance, segment, requestIds, wantsTiming, stitchBy, blocks, onIgnored } = asking;
+  const { utterance, segment, requestIds, wantsTiming, aheadMs, stitchBy, blocks, onIgnored } = asking;
   const voiceId = utterance.voiceIds[0] ?? "";
   const choice = {
     outputFormat: utterance.sourceFormat,
     wantsTiming,
+    aheadMs,
     voiceId,
     modelId: defaultModelFor(voiceId, deps.tuning.model, deps.tuning.ownVoices),
     subject: utterance.subject,

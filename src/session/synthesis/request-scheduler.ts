@@ -257,12 +257,18 @@ export class RequestScheduler {
       segment,
       requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
       wantsTiming: output.wantsTiming || utterance.isTimed,
+      aheadMs: this.#isGoingOn(segment) ? Math.max(0, this.unheardMs) : undefined,
       stitchBy: this.#stitchBy,
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onBilled: (characters) => utterance.noteBilled(characters),
       onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
       onProgress: this.#options.onProgress,
     });
+  }
+
+  /** Something is heard before the segment, or was heard of its utterance. */
+  #isGoingOn({ start }: TimedSegment): boolean {
+    return start > 0 || this.unheardMs > 0;
   }
 
   /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */

@@ -21,6 +21,8 @@ interface SourceChoice {
   readonly subject: Subject | undefined;
   /** What it is a part of. */
   readonly utterance: SpokenIn;
+  /** See SpeechRequest. */
+  readonly aheadMs: number | undefined;
 }
 
 interface Neighbours {
@@ -38,8 +40,9 @@ export function speechRequest(
   segment: Segment,
   { choice, neighbours }: { readonly choice: SourceChoice; readonly neighbours: Neighbours },
 ): SpeechRequest | DialogueRequest {
-  const { outputFormat, wantsTiming, subject, utterance } = choice;
-  const shared = { outputFormat, wantsTiming, subject, utterance };
+  const { outputFormat, wantsTiming, subject, utterance, aheadMs } = choice;
+  const ahead = aheadMs === undefined ? {} : { aheadMs };
+  const shared = { outputFormat, wantsTiming, subject, utterance, ...ahead };
   if (template.kind === "dialogue") {
     const { command } = template;
     return {

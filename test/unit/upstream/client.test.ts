@@ -23,6 +23,22 @@ const DIALOGUE: DialogueRequest = {
   wantsTiming: true,
 };
 
+describe("UpstreamClient.open() to the embedded service", () => {
+  it.each([
+    ["says how much is in hand", { isEmbedded: true }, 1234.5, "1234"],
+    ["says that nothing is", { isEmbedded: true }, 0, "0"],
+    ["says nothing where that is not known", { isEmbedded: true }, undefined, undefined],
+    ["says nothing to another", {}, 1234.5, undefined],
+  ])("%s", async (_name, options, aheadMs, header) => {
+    await using server = await startFakeUpstream();
+    await using client = clientOf(server.url, options);
+    const recorder = new Recorder();
+    client.open({ ...SPEECH, ...(aheadMs === undefined ? {} : { aheadMs }) }, recorder);
+    await recorder.over();
+    expect(server.requests[0]?.headers["x-voicewire-ahead-ms"]).toBe(header);
+  });
+});
+
 describe("UpstreamClient.open() answers", () => {
   it("hands over every record of a timed speech, then end", async () => {
     await using server = await startFakeUpstream(speaking({ splitBytes: 97 }));

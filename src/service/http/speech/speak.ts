@@ -17,6 +17,8 @@ import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-requ
 
 /** Asks for `voicewire_words` in timed responses (timing-json.ts). */
 const TRUTH_HEADER = "x-voicewire-truth";
+/** See JobSpec.aheadMs; what is no such number is not heeded. */
+const AHEAD_HEADER = "x-voicewire-ahead-ms";
 /** Times that were found in the audio: those of voices of models. */
 const ESTIMATED_TIMING = { "x-voicewire-timing": "estimated" } as const;
 /** Tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
@@ -56,8 +58,12 @@ export async function speak(
   const delivery: Delivery = {
     ...withFaults(faults, { voices, response: reply.raw }),
     temporaryFiles: context.temporaryFiles,
-    // What is kept is kept with its timing.
-    spec: item === null ? spec : { ...spec, wantsTiming: true },
+    spec: {
+      ...spec,
+      // What is kept is kept with its timing.
+      wantsTiming: spec.wantsTiming || item !== null,
+      aheadMs: aheadMsOf(request.headers[AHEAD_HEADER]),
+    },
     isDialogue: kind.isDialogue,
     wantsTiming: kind.wantsTiming,
     outputFormat: shape.outputFormat,
@@ -78,6 +84,10 @@ export async function speak(
   }
   // The raw response was written: only a fault before the first byte is left to Fastify.
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();
+}
+
+function aheadMsOf(header: string | readonly string[] | undefined): number | undefined {
+  return typeof header === "string" && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
 }
 
 /** A dialogue's item has its lines instead of a text and a voice. */

@@ -166,8 +166,16 @@ export const FAULT_HEADERS: Readonly<Record<string, JsonSchema>> = {
     description: "Scripted faults of this request, with --faults: docs/faults.md.",
   },
 };
-export const TIMING_HEADERS: Readonly<Record<string, JsonSchema>> = {
+export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...FAULT_HEADERS,
+  "x-voicewire-ahead-ms": {
+    type: "string",
+    pattern: "^\\d{1,6}$",
+    description: "So long the client has something else to play: what is needed before goes first.",
+  },
+};
+export const TIMING_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  ...SPEECH_HEADERS,
   "x-voicewire-truth": { type: "string", enum: ["1"], description: "Adds the engine's own word times." },
 };
 

@@ -11,13 +11,13 @@ import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answ
 import {
   dialogueQuery,
   dictionaryLocators,
-  FAULT_HEADERS,
   LANGUAGE,
   LOCATORS,
   modelField,
   NORMALIZATION,
   requestIds,
   SEED_FIELD,
+  SPEECH_HEADERS,
   SPOKEN_TEXT,
   TIMING_HEADERS,
   VARIANTS,
@@ -94,7 +94,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     summary: `Several voices in one answer${how}`,
     query: dialogueQuery({ isStream }),
     body: { kind: "json", name: "TextToDialogueRequest", shape: BODY },
-    headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
+    headers: wantsTiming ? TIMING_HEADERS : SPEECH_HEADERS,
     errors: [403, 404, 429, 503],
     answer: speechAnswer({ isStream, timed: wantsTiming ? timed : null }),
   });

@@ -10,7 +10,6 @@ import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
 import {
   dictionaryLocators,
-  FAULT_HEADERS,
   LANGUAGE,
   LOCATORS,
   modelField,
@@ -18,6 +17,7 @@ import {
   requestIds,
   requireLatencyLevel,
   SEED_FIELD,
+  SPEECH_HEADERS,
   SPOKEN_TEXT,
   speechQuery,
   TIMING_HEADERS,
@@ -93,7 +93,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     params: { voice_id: VOICE_ID },
     query: { ...speechQuery({ isStream }), ...TOKEN_QUERY },
     body: { kind: "json", name: "TextToSpeechRequest", shape: BODY },
-    headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
+    headers: wantsTiming ? TIMING_HEADERS : SPEECH_HEADERS,
     errors: [403, 404, 429, 503],
     answer: speechAnswer({ isStream, timed: wantsTiming ? (isStream ? TIMED_LINE : TIMED_SPEECH) : null }),
   });

@@ -45,6 +45,28 @@ describe("the budget for what is unheard", () => {
     ]);
   });
 
+  it("says how much is in hand before the next is needed, and nothing of the first", () => {
+    const { rig, send } = start();
+    saySentences(send, 2, "a");
+    answer(rig, 0, { msPerChar: 40 });
+    rig.clock.advance(500);
+    answer(rig, 1, { msPerChar: 40 });
+    const [first, second] = rig.requests.map(({ request }) => request.aheadMs);
+    expect(first).toBeUndefined();
+    expect(second).toBeGreaterThan(0);
+    expect(second).toBeLessThanOrEqual(2000);
+  });
+
+  it("says that the middle of an utterance is needed at once where nothing is in hand", () => {
+    const { rig, send } = start();
+    send({ type: "text", text: SENTENCE, voice_id: VOICE, utterance_id: "a" });
+    rig.clock.advance(500);
+    answer(rig, 0, { msPerChar: 40 });
+    rig.clock.advance(2500);
+    saySentences(send, 1, "a");
+    expect(rig.requests.map(({ request }) => request.aheadMs)).toEqual([undefined, 0]);
+  });
+
   it("0 and 0: the next is asked for only when all is heard", () => {
     const { rig, send, listener } = start({ speculateMs: 0, speculateChars: 0 });
     saySentences(send, 3);
@@ -216,6 +238,7 @@ describe("what the upstream gets of the text around a segment", () => {
       ],
     });
     expect(Object.keys(requestAt(rig, 1).request).sort()).toEqual([
+      "aheadMs",
       "inputs",
       "kind",
       "outputFormat",
