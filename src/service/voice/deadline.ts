@@ -4,7 +4,7 @@
  */
 
 /** Whose player has less than that left goes before those that wait for their first frame: a pause in a word is heard. */
-export const SPARE_MS = 300;
+const SPARE_MS = 300;
 /** A first frame is late from then on, and needed as much as any other: nobody waits for ever. */
 export const FIRST_PATIENCE_MS = 2000;
 

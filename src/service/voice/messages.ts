@@ -60,7 +60,7 @@ export interface JobSpec {
   readonly seed?: number | undefined;
   /** The plain way, and yet the same samples each time. */
   readonly isRepeatable?: boolean;
-  /** So long its client has something else to play, ms. Absent: it waits for the first frame. Changes no sample. */
+  /** So long its client has something else to play, ms. Absent: it waits for the first frame. */
   readonly aheadMs?: number | undefined;
 }
 
