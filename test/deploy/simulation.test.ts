@@ -318,7 +318,10 @@ async function countReplicas({
       },
       speechReader(): SpeechReader {
         return {
-          readAll: () => ({ sentMs: this.deliveredMs, utterances: spoken ?? [utterance] }),
+          readAll: () => {
+            readMs = this.madeMs;
+            return { sentMs: this.deliveredMs, utterances: spoken ?? [utterance] };
+          },
           readPlaces: () => {
             const made = heard.filter(({ ms }) => ms > readMs && ms <= this.madeMs);
             readMs = this.madeMs;
