@@ -31,7 +31,7 @@ export interface RequestEntry extends Spoken {
   /** null: the upstream has not said it. */
   readonly chars_billed: number | null;
   readonly source: CostSource;
-  /** Of the audio that came; null: its length is not known. */
+  /** Length of the audio that came; null: it is not known. */
   readonly audio_ms: number | null;
   readonly cached: boolean;
   /** From 1. */

@@ -1,6 +1,6 @@
 /** Audio that was handed to listeners, by its format: a fixed set of names, so that the series are bounded. */
 
-/** Of one format; the hot path adds to it. */
+/** What was sent in one format; the hot path adds to it. */
 export interface SentAudio {
   bytes: number;
   ms: number;

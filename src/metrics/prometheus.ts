@@ -32,7 +32,7 @@ interface PhraseFigures {
   readonly shared: number;
   readonly bytes: number;
   readonly entries: number;
-  /** Of the texts that were answered from memory, or shared a request that was on its way. */
+  /** Texts that were answered from memory, or shared a request that was on its way. */
   readonly savedCharacters: number;
 }
 
@@ -87,7 +87,7 @@ export interface SpanFigures {
 /** What waits in listeners' send queues. */
 interface SendQueueFigures {
   readonly bytes: number;
-  /** Of the listener that is worst off. */
+  /** What waits for the listener that is worst off. */
   readonly worstBytes: number;
 }
 

@@ -6,7 +6,7 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Written {
   readonly by: readonly Grouping[];
-  /** Of what the sums are, for those who take them in. */
+  /** What the sums are of, for those who take them in. */
   readonly meter: string;
   /** Rows are whole hours, and have identifiers. */
   readonly isExport: boolean;

@@ -361,7 +361,14 @@ describe("PhraseCache.close()", () => {
   it("needs no clock of its own", () => {
     const { cache } = rig();
     const outer = new PhraseCache({ upstream: cache, maxBytes: 1000 });
-    expect(outer.stats()).toEqual({ hits: 0, misses: 0, shared: 0, bytes: 0, entries: 0, savedCharacters: 0 });
+    expect(outer.stats()).toEqual({
+      hits: 0,
+      misses: 0,
+      shared: 0,
+      bytes: 0,
+      entries: 0,
+      savedCharacters: 0,
+    });
     outer.close();
   });
 });
