@@ -31,7 +31,7 @@ export function generatedSamples(
 ): Float64Array {
   const level = FULL_SINE_RMS * 10 ** (sound.dbfs / 20);
   if (sound.kind === "noise") {
-    // Of each octave's numbers, which are spread evenly, the power is 1/3.
+    // Each octave's numbers are spread evenly: their power is 1/3.
     const gain = level * Math.sqrt(3 / OCTAVES);
     return Float64Array.from({ length: count }, (_, at) => gain * pink(from + at));
   }

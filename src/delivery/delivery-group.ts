@@ -382,7 +382,7 @@ function framesOf(batch: readonly Delivery[]): number {
   return frames;
 }
 
-/** Of its frames. */
+/** Bytes of the frames in it. */
 function bytesOf(batch: readonly Delivery[]): number {
   let bytes = 0;
   for (const item of batch) if (item instanceof Uint8Array) bytes += item.byteLength;

@@ -42,7 +42,7 @@ export type LedgerState = "ok" | "low_space" | "failing";
 export class Ledger implements LedgerSink {
   readonly #options: LedgerOptions;
   readonly #maxWaiting: number;
-  /** Of this process. */
+  /** Names this process. */
   readonly #run = randomBytes(9).toString("base64url");
   #seq = 0;
   #lastMs = 0;

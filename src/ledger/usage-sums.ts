@@ -32,6 +32,18 @@ const HOUR_MS = 3_600_000;
 /** Lines of an hour are written at most a second behind it; a clock of another node may be off. */
 const CLOSED_AFTER_MS = 120_000;
 
+/** What nothing adds up to. */
+export const NO_SUM = {
+  characters: 0,
+  counted: 0,
+  requests: 0,
+  unknown: 0,
+  cached: 0,
+  audioMs: 0,
+  charactersHeard: 0,
+  heardMs: 0,
+};
+
 export class UsageSums {
   readonly #by: readonly Grouping[];
   readonly #sums = new Map<string, { readonly values: readonly string[]; readonly sum: Sum }>();
@@ -78,16 +90,7 @@ export class UsageSums {
       const message = `More than ${MAX_ROWS} rows: expected fewer fields in --by, or a shorter time`;
       throw new GatewayError("invalid_config", message, { field: "by" });
     }
-    const sum: Sum = {
-      characters: 0,
-      counted: 0,
-      requests: 0,
-      unknown: 0,
-      cached: 0,
-      audioMs: 0,
-      charactersHeard: 0,
-      heardMs: 0,
-    };
+    const sum: Sum = { ...NO_SUM };
     this.#sums.set(key, { values, sum });
     return sum;
   }

@@ -94,7 +94,7 @@ export type Counters = Record<CounterKey, number> & {
   readonly characters: Characters;
 };
 
-/** Of texts, by what became of them; those that were answered from memory are the phrase cache's. */
+/** Characters of texts by what became of them; the phrase cache counts those that it answered. */
 export interface Characters {
   /** Accepted of clients, each once. */
   requested: number;

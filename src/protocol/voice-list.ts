@@ -8,7 +8,7 @@ export interface OfferedVoice {
   readonly labels: Readonly<Record<string, string>>;
   /** The service's name in the file of upstreams; null: the first upstream's, or a voice of one's own. */
   readonly upstream: string | null;
-  /** Of a voice of one's own: the voices that stand for it, in order of preference. */
+  /** The voices that stand for a voice of one's own, in order of preference. */
   readonly spoken_by?: readonly string[];
 }
 

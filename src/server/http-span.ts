@@ -5,7 +5,7 @@ import { readTraceparent } from "../kit/traceparent.ts";
 import type { Span } from "../tracing/span.ts";
 import type { Traced, Tracer } from "../tracing/tracer.ts";
 
-/** Of a path: behind these come ids. */
+/** So many segments of a path have no ids. */
 const NAMED_SEGMENTS = 3;
 
 /** Within what the requests of a socket stand: its handshake says it. undefined: nothing is traced. */

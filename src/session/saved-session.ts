@@ -37,7 +37,7 @@ export interface SavedUtterance {
   readonly marks: readonly string[];
 }
 
-/** Of an utterance whose audio is being sent: what has changed while nothing else did. */
+/** What changes of an utterance while its audio is sent. */
 export interface SavedPlaces {
   readonly id: string;
   readonly startMs: number;

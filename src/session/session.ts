@@ -326,7 +326,7 @@ export class Session {
     return { ...this.speechReader().readAll(), connections };
   }
 
-  /** Of that, all but who is there, as it is whenever it is read. */
+  /** Reads what `save` gives but for the connections, as it is at each reading. */
   speechReader(): SpeechReader {
     const playheadTicks = (): number => this.#clock.playheadTicks;
     return new SessionReader({ queue: this.queue, output: this.#output, marks: this.#marks, playheadTicks });

@@ -14,7 +14,7 @@ interface TracedUtterance {
   readonly sessionId: string;
   readonly utteranceId: string;
   readonly startMs: number;
-  /** Of the client's trace; null: it names none. */
+  /** The client's span; null: it names none. */
   readonly parent: TraceContext | null;
 }
 
@@ -24,7 +24,7 @@ interface TracedEnd {
   readonly error: GatewayError | null;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** Of its first segment; undefined: nothing was asked for. */
+  /** Times of its first segment; undefined: nothing was asked for. */
   readonly times: SegmentTimes | undefined;
 }
 

@@ -14,7 +14,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** Waits before a batch is sent again; behind the last one it is given up. */
 const RETRY_DELAYS_MS = [1000, 2000, 4000, 8000];
 const MAX_RETRY_DELAY_MS = 30_000;
-/** Of the collector's answer; more is not read. */
+/** So much of the collector's answer is read. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** How long the last spans may take when the gateway ends. */
 const CLOSE_MS = 2000;

@@ -7,7 +7,7 @@ import { createSampler, type Sampler } from "./sampler.ts";
 import type { Attributes } from "./span.ts";
 
 export interface TracingSettings {
-  /** Of the collector, with its path. */
+  /** URL of the collector, with its path. */
   readonly url: string;
   /** May hold its key: never logged. */
   readonly headers: Readonly<Record<string, string>>;

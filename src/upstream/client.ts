@@ -71,7 +71,7 @@ export interface UpstreamClient extends Upstream {
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded;
   /** From now on so many requests may be open at once, of each base URL and of `maxConnections`; what is open goes on. */
   limitOpen(max: number): void;
-  /** Of all regions together. */
+  /** Figures of all regions together. */
   stats(): UpstreamStats;
   /** In order of preference. */
   regions(): readonly RegionStats[];

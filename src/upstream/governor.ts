@@ -27,7 +27,7 @@ export interface GovernorOptions {
   readonly max: number;
   /** Most requests that wait, 0 or more. */
   readonly maxWaiting: number;
-  /** Of one group open at once while nothing is known of its limit; default 32. */
+  /** Requests of one group open at once while nothing is known of its limit; default 32. */
   readonly startLimit?: number;
   /** Answers never say the limit. Default false. */
   readonly isAdditive?: boolean;
@@ -45,7 +45,7 @@ export interface Subject {
 export interface Wanted {
   /** Requests of one group share one limit; null: of no group, bounded by `max` alone, whatever the answers say. */
   readonly group: string | null;
-  /** Of one subject: higher goes first. */
+  /** Among requests of one subject the higher goes first. */
   readonly priority: number;
   /** Default: the gateway itself. */
   readonly subject?: Subject | undefined;
@@ -106,14 +106,14 @@ interface Ticket {
   readonly priority: number;
   readonly order: number;
   state: TicketState;
-  /** Of its group open when it was granted, itself included; and when that was, by the count that orders tickets. */
+  /** Open requests of its group when it was granted, itself included; and when that was, by the count that orders tickets. */
   openAtGrant: number;
   grantedAt: number;
 }
 
 export class Governor {
   readonly #options: GovernorOptions;
-  /** Of `max`, as much as this node has of what all nodes have. */
+  /** This node's share of `max`, where all nodes have it together. */
   #max: number;
   readonly #groups = new Map<string | null, Group>();
   /** By subject; of those that hold a place or wait. */
@@ -362,7 +362,7 @@ const START_LIMIT = 32;
 /** How many more each answer lets go that says nothing: with the place that it frees, four times as many every round. */
 const START_STEP = 3;
 
-/** Of its group, and of its subject. */
+/** Whether its group and its subject may have one more open. */
 function hasRoom({ group, share, subject }: Ticket): boolean {
   return group.held < Math.floor(group.limit) && share.held < subject.maxPlaces;
 }

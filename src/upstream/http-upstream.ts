@@ -37,7 +37,7 @@ export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"
 const FORWARD_TIMEOUT_MS = 240_000;
 const AHEAD_HEADER = "x-voicewire-ahead-ms";
 const MAX_AHEAD_MS = 999_999;
-/** Of speech that names no model. */
+/** Group of speech that names no model. */
 const DEFAULT_GROUP = "default model";
 /** What is passed on is waited for longer: a program asks, and not a conversation. */
 const FORWARD_PATIENCE = 3;

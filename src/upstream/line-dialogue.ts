@@ -176,7 +176,7 @@ class AudioLength {
   #bytes = 0;
   #ogg: OggOpusReader | null = null;
   #samples48k = 0;
-  /** Of the lines before. */
+  /** Seconds of the lines before. */
   #before = 0;
 
   constructor(format: string) {

@@ -40,7 +40,7 @@ interface SharedRequest {
   }[];
   /** false = zero-retention mode upstream (`enable_logging=false`). */
   readonly enableLogging?: boolean;
-  /** Of the client, by the names of upstreams: that of the one that is asked goes into the body of its request. */
+  /** The client's options by the names of upstreams: those of the one that is asked go into the body of its request. */
   readonly vendorOptions?: VendorOptions;
   /** Among those of its subject that wait for the upstream higher goes first; default 0. Not sent. */
   readonly priority?: number;
@@ -95,9 +95,9 @@ export interface SynthesisHead {
 export interface SynthesisChunk {
   /** Audio bytes in the requested format; may be empty; owned by the receiver from here on. */
   readonly audio: Uint8Array;
-  /** Of the characters of the request text; null where this chunk carries none. */
+  /** Times of the characters of the request text; null where this chunk carries none. */
   readonly alignment: Alignment | null;
-  /** Of the characters after the upstream's text normalization. */
+  /** Times of the characters after the upstream's text normalization. */
   readonly normalizedAlignment: Alignment | null;
   /** Dialogue only; empty otherwise. */
   readonly voiceSegments: readonly VoiceSegment[];

@@ -48,7 +48,7 @@ export class UpstreamRouter implements UpstreamClient {
     this.#voices = new Map(options.voices.map((voice) => [voice.name, this.#createVoice(voice)]));
   }
 
-  /** Of voices of one's own. */
+  /** Figures of voices of one's own. */
   voices(): VoiceFigures[] {
     return [...this.#voices.values()].flatMap((voice) => voice.figures());
   }
@@ -82,12 +82,12 @@ export class UpstreamRouter implements UpstreamClient {
     return this.#first.forward(request, handlers);
   }
 
-  /** Of the first one alone: the others are bounded by what they are set to. */
+  /** Bounds the first one alone: the others are bounded by their settings. */
   limitOpen(max: number): void {
     this.#first.limitOpen(max);
   }
 
-  /** Of all together. */
+  /** Figures of all together. */
   stats(): UpstreamStats {
     const all = [this.#first, ...this.#services.values()].map((upstream) => upstream.stats());
     const sum = (read: (stats: UpstreamStats) => number): number =>

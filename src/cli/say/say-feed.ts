@@ -12,7 +12,7 @@ export type SayText =
       readonly kind: "tokens";
       readonly tokens: AsyncIterable<string>;
       readonly voiceId: string | undefined;
-      /** Of the text, where its source names it and the command line does not. */
+      /** Language of the text, where its source names it and the command line does not. */
       readonly language?: string | undefined;
     }
   | { readonly kind: "dialogue"; readonly lines: readonly SpokenLine[] };
@@ -130,7 +130,7 @@ function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void 
     .catch(options.refused);
 }
 
-/** Of a speaker's name, in code points: the protocol's bound. A voice's name may be longer. */
+/** Longest name of a speaker, code points: the protocol's bound. A voice's name may be longer. */
 const MAX_SPEAKER_CHARS = 64;
 
 /** The name that captions have for who says it, on one line: none where the file has only a voice's id. */

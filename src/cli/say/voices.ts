@@ -12,7 +12,7 @@ export interface Voice {
   readonly voice_id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of a voice of one's own: what stands for it. */
+  /** What stands for it, where it is a voice of one's own. */
   readonly spokenBy?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface VoicesSource {
 /** Longest wait for the answer. */
 const TIMEOUT_MS = 5_000;
 
-/** Of an upstream. Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
+/** The voices of an upstream. Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
 export async function fetchVoices(source: VoicesSource): Promise<readonly Voice[]> {
   return (await fetchList(source, "/v1/voices")).voices;
 }
@@ -93,7 +93,7 @@ export function findVoice({ voices, unlisted }: VoiceList, wanted: string): Voic
     voices.find((voice) => voice.voice_id === wanted) ??
     voices.find((voice) => voice.name.toLowerCase() === lower);
   if (exact !== undefined) return exact;
-  // Of another upstream, which may list none; what is none of its voices, the gateway says.
+  // Another upstream may list none of its voices: the gateway says whether it has this one.
   if (splitUpstreamVoice(wanted) !== null) return { voice_id: wanted, name: wanted, labels: {} };
   const beginning = voices.filter((voice) => voice.name.toLowerCase().startsWith(lower));
   if (beginning.length === 1 && beginning[0] !== undefined) return beginning[0];

@@ -1,5 +1,5 @@
 /** Sums of a ledger as a table, CSV, JSON lines, Stripe's meter events and CloudEvents. */
-import { type Grouping, identifierOf, type UsageRow } from "../../ledger/usage-sums.ts";
+import { type Grouping, identifierOf, NO_SUM, type UsageRow } from "../../ledger/usage-sums.ts";
 
 export const FORMATS = ["table", "csv", "jsonl", "stripe", "cloudevents"] as const;
 export type Format = (typeof FORMATS)[number];
@@ -93,17 +93,7 @@ function csvField(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-const NO_USAGE: UsageRow = {
-  group: {},
-  characters: 0,
-  counted: 0,
-  requests: 0,
-  unknown: 0,
-  cached: 0,
-  audioMs: 0,
-  charactersHeard: 0,
-  heardMs: 0,
-};
+const NO_USAGE: UsageRow = { group: {}, ...NO_SUM };
 
 function table(rows: readonly UsageRow[], { by }: Written): string {
   const head = [...by, "characters", "counted", "requests", "unknown", "cached", "audio s", "heard s"];

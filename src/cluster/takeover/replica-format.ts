@@ -150,7 +150,7 @@ const SENT_BYTES = 13;
 const PLACES_BYTES = 21;
 const PLACE_BYTES = 12;
 const OVER_BYTES = 9;
-/** Of a message, beside the sender, the records and the JSON. */
+/** Bytes of a message beside the sender, the records and the JSON. */
 const HEAD_BYTES = 11;
 const SEQ_BYTES = 6;
 const FIRST_BYTES = 16 * 1024;
@@ -206,7 +206,7 @@ export class RecordWriter {
 }
 
 export interface ReplicaParts extends Omit<ReplicaMessage, "records"> {
-  /** Of a RecordWriter. */
+  /** Made by a RecordWriter. */
   readonly records: Uint8Array;
 }
 

@@ -34,7 +34,7 @@ export interface KeptSession {
   /** End of the audio that is made, ms. */
   readonly madeMs: number;
   save(): SavedSession;
-  /** Of that, all but who is there, as it is whenever it is read. */
+  /** Reads what `save` gives but for the connections, as it is at each reading. */
   speechReader(): SpeechReader;
 }
 

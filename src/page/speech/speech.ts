@@ -119,7 +119,7 @@ function ownParts(request: Request): { text: string; voiceId: string | null }[] 
   if (request.kind === "dialogue") {
     return request.inputs.map(({ text, voice_id }) => ({ text, voiceId: voice_id }));
   }
-  // Of tokens, each is added as it is sent.
+  // Tokens are added as each one is sent.
   const text = request.kind === "text" && !request.areTokens ? request.text : "";
   return [{ text, voiceId: request.options.voice_id ?? null }];
 }

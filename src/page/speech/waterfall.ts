@@ -47,7 +47,7 @@ export interface Row {
   readonly ahead: number;
   /** Silence with which the voice itself begins, ms. */
   readonly leadingSilenceMs: number | null;
-  /** Of a text that was spoken in several pieces: each one's own. */
+  /** One row for each piece of a text that was spoken in several. */
   readonly segments: readonly SegmentRow[];
 }
 
@@ -65,7 +65,7 @@ export interface SegmentRow {
 const LABEL_CHARS = 40;
 
 export function rowOf(parts: {
-  /** Of the utterance. */
+  /** Text of the utterance. */
   readonly text: string;
   readonly gateway: Waterfall;
   readonly segments: readonly SegmentWaterfall[];

@@ -44,7 +44,7 @@ export class Stage {
   draw(all: readonly Utterance[], lit: Lit | null): void {
     if (this.#changed.size > 0) this.#renderChanged(all);
     const view = lit === null ? null : (this.#views.get(lit.utterance) ?? null);
-    // Of what was lost only what sounded was heard.
+    // Speech that was lost was heard as far as it sounded.
     if (this.#latest !== null && this.#latest !== view && this.#latest.element.dataset.state !== "lost")
       mark(this.#latest, { pastCount: Number.POSITIVE_INFINITY, litIndex: -1 });
     this.#latest = view;

@@ -109,7 +109,7 @@ export class SpeechAnswer {
       onRefused: (error) => this.refuse(error),
       onOver: () => {
         charged.end();
-        // Of one that was refused its error has been said.
+        // A refusal has ended the span with its error before.
         queueMicrotask(() => this.#endSpan(null));
       },
     });

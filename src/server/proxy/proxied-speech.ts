@@ -161,10 +161,10 @@ function soundCost(body: unknown): number {
   return seconds > 0 ? Math.ceil(seconds * SOUND_CHARACTERS_PER_SECOND) : OPEN_SOUND_CHARACTERS;
 }
 
-/** Of an upload, which is billed by the minute of its sound. */
+/** An upload is billed by the minute of its sound. */
 const UPLOAD_CHARACTERS_PER_MINUTE = 1000;
 const MAX_UPLOAD_MINUTES = 60;
-/** Of speech that is compressed as far as any common codec does: 6 kbit/s. */
+/** The strongest common codec compresses speech to 6 kbit/s. */
 const LEAST_BYTES_PER_MINUTE = 45_000;
 
 /** What an upload costs at most, by its length; null: its client has not said how long it is. */

@@ -309,7 +309,7 @@ class WyomingClient {
   }
 }
 
-/** Of other services' voices most speak one. */
+/** Most voices of other services speak one language. */
 function languagesOf({ upstream, labels }: OfferedVoice): readonly string[] {
   return upstream !== null && labels.language !== undefined ? [labels.language] : LANGUAGES;
 }

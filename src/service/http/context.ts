@@ -16,7 +16,7 @@ import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
 export interface ServiceContext {
   readonly voices: JobOpener;
-  /** Of models, by id. */
+  /** Voices of models, by id. */
   readonly neuralVoices: ReadonlyMap<string, ListedNeuralVoice>;
   /** undefined where no key is asked for. */
   readonly key: string | undefined;

@@ -32,7 +32,7 @@ const PART_BYTES = 8192;
 /** Rates that the gateway's resampler does not know are brought to this one. */
 const COMMON_RATE = 48_000;
 const ID3_HEADER_BYTES = 10;
-/** Of a Matroska file, whose tracks stand in its first kilobytes. */
+/** So much of a Matroska file is looked through for its tracks, which stand in its first kilobytes. */
 const MAX_START_BYTES = 1_048_576;
 
 export interface DecodeOptions {

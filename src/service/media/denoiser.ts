@@ -115,7 +115,7 @@ class FirstFilter {
 class SecondFilter {
   readonly #analysis = new PairAnalysis(LONG_WINDOWS);
   readonly #synthesis = new PairSynthesis(LONG_WINDOWS);
-  /** Of the first filter's frames whose moment is still to come. */
+  /** Noise in the first filter's frames that the second one has not reached. */
   readonly #noise: Powers[] = [];
   #isFirst = true;
 

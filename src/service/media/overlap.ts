@@ -41,7 +41,7 @@ export class PairAnalysis {
     this.#second = new Waiting(windows);
   }
 
-  /** Of either signal may be more; what has no counterpart yet waits. */
+  /** One signal may be longer than the other: what has no counterpart yet waits. */
   add(first: ArrayLike<number>, second: ArrayLike<number>): void {
     this.#first.add(first);
     this.#second.add(second);

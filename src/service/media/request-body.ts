@@ -8,7 +8,7 @@ const MAX_UNPARSED_BYTES = 1_048_576;
 const MAX_DISCARDED_BYTES = 1_048_576;
 
 export interface BodyWatchOptions {
-  /** Of the whole body. Its reader looks at `bytes` and refuses more; where it is handed nothing the connection is cut. */
+  /** Longest body. Its reader looks at `bytes` and refuses more; where it is handed nothing the connection is cut. */
   readonly maxBytes: number;
   /** Silence after which the client is taken for gone. */
   readonly stallMs: number;

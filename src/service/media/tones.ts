@@ -9,13 +9,13 @@ import type { Fourier } from "../../audio/analysis/fourier.ts";
 import type { Spectrum } from "./overlap.ts";
 
 export interface TonesOptions {
-  /** Of as many values as the window; at most half as many frames are looked at. */
+  /** Transforms as many values as the window has; at most half as many frames are looked at. */
   readonly fourier: Fourier;
   readonly window: Float64Array;
   readonly hopSamples: number;
 }
 
-/** Of 23 Hz: tones up to 4 kHz. */
+/** Bins have 23 Hz: tones up to 4 kHz are looked for. */
 const HIGHEST_BIN = 170;
 /** Least part of a bin's weighted power that is the tone's; noise alone has a twentieth, speech as much. */
 const LEAST_PART = 0.15;
@@ -38,7 +38,7 @@ const REACH_BINS = 24;
 
 /** One tone: where it is, what one of amplitude 1 is in each bin, and what it is in each frame. */
 interface Tone {
-  /** Of the spectrum, not whole. */
+  /** Bin of the spectrum, not a whole number. */
   readonly place: number;
   readonly bin: number;
   readonly shape: Complex;
@@ -221,7 +221,7 @@ function weightsOf(powers: Float64Array, floor: number): Float64Array {
   return around.map((sum) => 1 / (sum / (2 * WEIGHT_FRAMES + 1) + floor * median + 1));
 }
 
-/** Of each value and so many before and after it; fewer at the ends. */
+/** Sums each value with so many before and after it; fewer at the ends. */
 function sumsOver(values: Float64Array, reach: number): Float64Array {
   const sums = new Float64Array(values.length);
   let sum = 0;

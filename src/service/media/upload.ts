@@ -19,7 +19,7 @@ import { BodyWatch, discardBody } from "./request-body.ts";
 import type { TemporaryFile, TemporaryFiles } from "./temporary-file.ts";
 
 const MAX_FIELDS = 64;
-/** Of all fields of a form together, which are held in memory. */
+/** Most bytes of all fields of a form together, which are held in memory. */
 const MAX_FIELD_BYTES = 1_048_576;
 const MAX_FILE_NAME_LENGTH = 255;
 const MAX_READING_MS = 3_600_000;
@@ -29,9 +29,9 @@ const MEGABYTE = 1_048_576;
 export interface UploadLimits {
   readonly maxFileBytes: number;
   readonly maxFiles: number;
-  /** Of a whole form. */
+  /** Most bytes of a whole form. */
   readonly maxFormBytes: number;
-  /** Of a whole form whose client will be refused: its key is wrong or missing. */
+  /** Most bytes of a form whose client will be refused: its key is wrong or missing. */
   readonly maxStrangerBytes: number;
   /** Forms at once, read or being answered. */
   readonly maxUploads: number;

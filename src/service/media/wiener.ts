@@ -19,7 +19,7 @@ export interface WienerOptions {
   readonly farFrames: number;
 }
 
-/** Of the noise over near frames, and for each estimate of the speech over far ones. */
+/** Rounds that estimate the noise over near frames, and over far ones for each estimate of the speech. */
 const NEAR_ROUNDS = 2;
 const FAR_ROUNDS = 3;
 /** How often the speech's power is estimated again. */
@@ -44,7 +44,7 @@ export interface Filter {
 
 // Plain loops throughout: with a callback for each bin this took twice as long, and most of the time of isolation.
 
-/** Of each bin of the spectra, frame after frame. */
+/** Power of each bin of the spectra, frame after frame. */
 export function powersOf(spectra: readonly Spectrum[]): Powers {
   const bins = spectra[0]?.real.length ?? 0;
   const powers = new Float32Array(spectra.length * bins);

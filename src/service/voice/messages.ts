@@ -21,9 +21,9 @@ export interface JobInput {
   readonly accent?: string;
   /** Stretches of the text that pronunciation dictionaries say otherwise, in order. */
   readonly respellings?: readonly Respelling[];
-  /** Of a voice that was added: the voice of the catalogue that speaks for it, and the engine's pitch, 0-100. */
+  /** The voice of the catalogue that speaks for a voice that was added, and the engine's pitch, 0-100. */
   readonly sound?: { readonly base: string; readonly pitch: number };
-  /** Of a voice of a model: who speaks instead of the embedded engine. */
+  /** Who speaks a model's voice in place of the embedded engine. */
   readonly neural?: NeuralSpeaker;
 }
 

@@ -30,7 +30,7 @@ export interface VoiceStats {
   readonly synthesized_seconds: number;
   readonly workers: number;
   readonly worker_restarts: number;
-  /** Of the process of the neural engine. */
+  /** Restarts of the neural engine's process. */
   readonly engine_restarts: number;
 }
 

@@ -268,7 +268,7 @@ export function writeInterrupted(
   }));
 }
 
-/** Of a sound under speech, in answer to a command that cut no speech. */
+/** `interrupted` for a sound under speech, after a command that cut no speech. */
 export function writeSoundInterrupted(
   writer: EventWriter,
   sound: { readonly id: string; readonly heardTicks: number; readonly atTicks: number },

@@ -287,7 +287,7 @@ export class PlaybackQueue {
     this.renderer.close();
   }
 
-  /** Of one that is not over: another node may say the rest of it. */
+  /** Counts what was heard of an utterance that is not over: another node may say the rest. */
   #countHeard(utterance: Utterance): void {
     if (utterance.startTicks === null) return;
     const { deps, playheadTicks } = this.#options;

@@ -101,7 +101,7 @@ export class UpstreamAttempt implements Attempt {
   #retryTimer: Timer | null = null;
   #lateTimer: Timer | null = null;
   #tries = 0;
-  /** Of the try that runs; null: it is not traced. */
+  /** Span of the try that runs; null: it is not traced. */
   #span: Span | null = null;
   /** What the upstream says that it may need for its first audio. */
   #serviceMs = 0;

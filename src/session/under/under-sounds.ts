@@ -10,7 +10,7 @@ import type { Slice } from "../source.ts";
 import { madeSamples } from "./sound-samples.ts";
 import { type UnderOptions, UnderSound } from "./under-sound.ts";
 
-/** Of one session at once. */
+/** Most sounds of one session at once. */
 const MAX_UNDER = 4;
 /** They become softer in this when speech begins, and louder again behind it. */
 const DUCK_MS = 80;
@@ -28,7 +28,7 @@ interface Place {
 export class UnderSounds {
   readonly #writer: EventWriter;
   readonly #sounds = new Map<string, UnderSound>();
-  /** Of the gateway's own: nobody is told of it, and it ends with `setNoise` alone. */
+  /** The gateway's own noise: it has no events, and ends with `setNoise` alone. */
   #noise: UnderSound | null = null;
   /** How far they are on the way to their ducked gain, 0 to 1. */
   #ducked = 0;

@@ -29,7 +29,7 @@ interface PackedChunk {
 
 /** What V8 takes for the objects around the bytes of a chunk (measured, rounded up). */
 const CHUNK_OVERHEAD_BYTES = 320;
-/** Of a string's UTF-16 code unit; V8 takes one byte where all are Latin-1. */
+/** Bytes of a string's UTF-16 code unit; V8 takes one byte where all are Latin-1. */
 const BYTES_PER_UNIT = 2;
 
 export class PhraseChunks {

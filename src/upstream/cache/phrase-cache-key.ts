@@ -6,7 +6,7 @@ import type { SynthesisRequest } from "../types.ts";
 import { keyOfOptions } from "../vendor-options.ts";
 
 export interface PhraseKeys {
-  /** Of the request itself. */
+  /** Key of the request itself. */
   readonly own: string;
   /** Whose answers serve it, the best first: speech with timing serves who wants none, and not the other way round. */
   readonly serving: readonly string[];

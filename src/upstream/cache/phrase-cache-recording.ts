@@ -47,7 +47,7 @@ export interface RecordingOptions {
 
 export class Recording implements SynthesisHandlers, PhraseSource {
   readonly #options: RecordingOptions;
-  /** Of the request that is open for it. */
+  /** Priority of the request that is open for it. */
   readonly priority: number;
   readonly subjectId: string | undefined;
   readonly #outputFormat: string;

@@ -192,7 +192,7 @@ export class PhraseCache implements Upstream {
     return true;
   }
 
-  /** Of those that nobody reads, the one asked for longest ago. */
+  /** The one asked for longest ago among those that nobody reads. */
   #leastUsed(): string | undefined {
     for (const key of this.#kept.rkeys()) if (this.#kept.peek(key)?.isBeingRead === false) return key;
     return undefined;

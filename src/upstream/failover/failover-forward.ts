@@ -25,7 +25,7 @@ export interface FailoverForwardOptions {
   readonly headersMs: number;
   readonly request: ForwardRequest;
   readonly handlers: ForwardHandlers;
-  /** Of each region's attempt. */
+  /** Options of each region's attempt. */
   readonly attempt?: Attempt;
 }
 
@@ -100,7 +100,7 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
     const { body } = this.#request;
     const { isSent } = this.#attempts;
     if (typeof body === "string" || body === null) return !isSent || this.#isRepeatable;
-    // Of what streams nothing may have been taken: it would be missing.
+    // A body that streams is sent again only where nothing of it was taken.
     return !isSent && !body.readableDidRead && !body.destroyed;
   }
 

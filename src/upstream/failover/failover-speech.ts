@@ -24,7 +24,7 @@ export interface FailoverSpeechOptions {
   readonly failoverMs: number;
   readonly request: SynthesisRequest;
   readonly handlers: SynthesisHandlers;
-  /** Of the last region that is left. */
+  /** Attempt at the last region that is left. */
   readonly attempt: Attempt;
 }
 

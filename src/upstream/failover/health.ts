@@ -98,7 +98,7 @@ export class Health {
     this.#goodChecks = 0;
     this.#failedMs = this.#nowMs();
     const wasUp = this.isUp;
-    // Of one that nobody uses a single failure is looked at again soon; one that is used shows by itself.
+    // A region that nobody uses is looked at again soon after a single failure; one that is used shows by itself.
     const isOver = !wasUp || this.#failures >= (this.#isProven ? MAX_FAILURES : 1);
     if (isOver) {
       this.#downs += 1;

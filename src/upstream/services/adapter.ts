@@ -30,7 +30,7 @@ export interface ServiceAdapter {
 }
 
 export interface Capabilities {
-  /** Of what its times are; `none`: it gives none. */
+  /** What its times are of; `none`: it gives none. */
   readonly times: "character" | "word" | "none";
   /** What it makes by itself, for any voice. */
   readonly formats: readonly ServiceFormat[];
@@ -79,7 +79,7 @@ export interface ServiceSettings {
   readonly baseUrl: string;
   /** "": the service's own, or this adapter's. */
   readonly model: string;
-  /** Of its PCM without a header; null: not known. */
+  /** Rate of its PCM without a header; null: not known. */
   readonly sampleRate: number | null;
 }
 

@@ -28,7 +28,7 @@ export class AudioConverter {
   readonly #encoder: StreamEncoder;
   readonly #stripper: WavStripper;
   readonly #rates: RateConverter;
-  /** Of the audio that is being decoded: half a sample waits for the rest of it. */
+  /** Samples of the audio that is being decoded: half of one waits for the rest of it. */
   #whole: WholeSamples | null = null;
   #halves: Uint8Array = NO_BYTES;
   #seconds = 0;

@@ -6,7 +6,7 @@ import { isObject, parseOrUndefined } from "./json-values.ts";
 
 /** As much of a body is looked at. */
 const HEAD_BYTES = 16;
-/** Of a body that is JSON, and so an error. */
+/** So much is read of a body that is JSON, and so an error. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** `sampleRate`: what the headers say of samples without a header; null: nothing. */

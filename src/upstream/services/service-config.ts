@@ -10,7 +10,7 @@ export interface ServiceConfig {
   readonly key: string;
   /** "": the service's own. */
   readonly model: string;
-  /** Of its PCM without a header, Hz; null: not known. */
+  /** Rate of its PCM without a header, Hz; null: not known. */
   readonly sampleRate: number | null;
   /** Empty: any. */
   readonly voices: readonly string[];

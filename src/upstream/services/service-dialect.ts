@@ -73,7 +73,7 @@ export class ServiceDialect implements Dialect {
       onChunk({ audio, alignment, normalizedAlignment: null, voiceSegments: [] });
     };
     const type = headerOf(headers, "content-type") ?? "";
-    // Of a proxy, or of a page where nobody speaks: its bytes would be played.
+    // A proxy says this, or a page where nobody speaks: its bytes would be played.
     if (/^text\/html\b/i.test(type))
       throw this.#unexpected("it is a web page, expected speech: check its url");
     const reader = adapter.answer(headers, {

@@ -53,7 +53,7 @@ const MAX_OPEN = 256;
 const CHECK_MS = 3000;
 /** Answered in a row before it is asked again: to go to it and back is heard as another voice each time. */
 const CHECKS_TO_RISE = 2;
-/** Of a list of voices: Wyoming servers may say all that they could download. */
+/** Longest list of voices: Wyoming servers may name all that they could download. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 /** Under which a service says that it has no such path. */
 const NO_LIST: ReadonlySet<number> = new Set([404, 405, 501]);

@@ -49,7 +49,7 @@ export class WordAligner {
   readonly #text: string;
   /** Letters and digits of the text alone, in one case. */
   readonly #letters: string;
-  /** Of each of them: where in the text its character begins, and ends. */
+  /** Where in the text the character of each begins, and ends. */
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
   /** The next letter that nobody has said. */

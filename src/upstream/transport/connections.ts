@@ -42,7 +42,7 @@ export class Connections implements ConnectionSource {
   readonly #idle: HttpConnection[] = [];
   /** All read into the same memory. */
   readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  /** Of the latest handshake; resumed by the next one. */
+  /** Session of the latest handshake; resumed by the next one. */
   #tlsSession: Buffer | undefined;
 
   constructor(options: ConnectionsOptions) {

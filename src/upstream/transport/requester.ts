@@ -94,7 +94,7 @@ export class Requester {
   /** Throws invalid_config. */
   constructor(options: RequesterOptions) {
     const { line } = options;
-    // Of a socket it was checked where it is set.
+    // A socket's URL was checked where it is set.
     const url = line === undefined ? parseBaseUrl(options.baseUrl) : new URL(options.baseUrl);
     const origin = `${url.protocol}//${url.host}`;
     this.faults = new FaultLog(logWith(options.log, { upstream: origin }), options.clock);

@@ -15,7 +15,7 @@ import {
 
 /** As long as a line over HTTP may be. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-/** Of the text of a refused handshake. */
+/** So much is read of the text of a refused handshake. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 /** How long the other side may take to close, ms. */
 const CLOSE_TIMEOUT_MS = 1000;

@@ -63,7 +63,7 @@ function textsOf(request: SynthesisRequest): readonly string[] {
 function checkContent(headers: ResponseHeaders, wantsTiming: boolean): void {
   const type = headerOf(headers, "content-type") ?? "";
   const encoding = headerOf(headers, "content-encoding") ?? "identity";
-  // Of the content type of the timed variant nothing is known, so its records speak for themselves.
+  // The content type of the timed variant is not known, so its records speak for themselves.
   if (!wantsTiming && !/^audio\//i.test(type)) {
     throw unexpected(`content-type is ${JSON.stringify(type)}, expected audio/*`);
   }

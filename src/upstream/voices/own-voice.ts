@@ -60,7 +60,7 @@ export class OwnVoice {
     return place === this.#places[0];
   }
 
-  /** Of the utterance that the request is part of; undefined: it stands alone. */
+  /** The route of the utterance that the request is part of; undefined: it stands alone. */
   routeOf(utterance: object | undefined): VoiceRoute {
     const route = (utterance === undefined ? undefined : this.#routes.get(utterance)) ?? new VoiceRoute();
     if (utterance !== undefined) this.#routes.set(utterance, route);

@@ -18,7 +18,7 @@ const SAMPLE_RATE = 48_000;
 const STALL_MS = 20_000;
 /** Processor time for one upload: an hour of sound, the most there is, takes a minute. */
 const MAX_CPU_SECONDS = 300;
-/** Of address space; ffmpeg itself maps 200 MB. */
+/** Address space of the process; ffmpeg itself maps 200 MB. */
 const MAX_MEMORY_BYTES = 1_073_741_824;
 const MAX_BLOCK_BYTES = 67_108_864;
 
@@ -39,7 +39,7 @@ export interface FfmpegContainer {
   readonly demuxer: "mov" | "matroska";
   /** In the words of an error. */
   readonly name: string;
-  /** Of a machine that has no ffmpeg. */
+  /** What a machine without ffmpeg answers. */
   readonly refusal: () => ApiError;
 }
 

@@ -3,7 +3,7 @@
  * and the next header stands. The checksum goes on from one place to the next, so that the work grows with the bytes alone.
  */
 
-/** Of a frame; 30 times as long as those of common encoders. What is longer is passed over, as broken frames are. */
+/** Longest frame: 30 times as long as those of common encoders. Longer ones are passed over, as broken frames are. */
 const MAX_FRAME_BYTES = 524_288;
 /** Sync, block and rate, channels and bits, number, checksum. */
 const MIN_HEADER_BYTES = 6;
@@ -12,7 +12,7 @@ export class FlacFrames {
   /** From the header of the frame that is looked for, once one was found. */
   #held: Uint8Array = new Uint8Array(0);
   #isInFrame = false;
-  /** Of `#held`: so far the checksum goes, and no next header stands before. */
+  /** Bytes of `#held` that the checksum has: no next header begins in them. */
   #scanned = 0;
   #checksum = 0;
 
@@ -99,7 +99,7 @@ function headerBytesAt(bytes: Uint8Array, at: number): number | "short" | null {
   return checksum8(bytes.subarray(at, end)) === bytes[end] ? end + 1 - at : null;
 }
 
-/** Of a number that is coded as UTF-8 codes characters, by its first byte. */
+/** Length of a number that is coded as UTF-8 codes characters, by its first byte. */
 function codedNumberBytes(first: number): number | null {
   const ones = Math.clz32(~(first << 24));
   if (ones === 0) return 1;
@@ -132,7 +132,7 @@ function checksum8(bytes: Uint8Array): number {
   return value;
 }
 
-/** Of a whole frame, its own checksum included, it is 0. */
+/** It is 0 for a whole frame with its own checksum. */
 function checksum16(bytes: Uint8Array, start: number): number {
   let value = start;
   for (const byte of bytes) value = ((value << 8) & 0xffff) ^ (TABLE16[(value >> 8) ^ byte] ?? 0);

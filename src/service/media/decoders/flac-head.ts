@@ -16,7 +16,7 @@ export class FlacHead {
   #held: Uint8Array = new Uint8Array(0);
   #isStarted = false;
   #isLastBlock = false;
-  /** Of a block: pictures of megabytes are not held. */
+  /** Bytes of a block that are passed over: pictures of megabytes are not held. */
   #toSkip = 0;
   #headBytes = 0;
   #isDone = false;

@@ -25,7 +25,7 @@ const BIT_DEPTH = 0x6264;
 const TYPE_AUDIO = 2;
 
 const MAX_TRACKS_BYTES = 2_097_152;
-/** Of sound: seconds of PCM in the most channels. */
+/** Longest block of sound: seconds of PCM in the most channels. */
 const MAX_BLOCK_BYTES = 1_048_576;
 const MAX_VINT_BYTES = 8;
 
@@ -160,7 +160,7 @@ function firstAudioTrack(tracks: Uint8Array): TrackFacts & { readonly number: nu
 const LACING_NONE = 0;
 const LACING_XIPH = 1;
 const LACING_FIXED = 2;
-/** Of a block behind its track's number: a time of two bytes, and flags. */
+/** Fields of a block behind its track's number: a time of two bytes, and flags. */
 const BLOCK_FIELDS_BYTES = 3;
 
 /** The frames of a block, which may be laced: several in one, with their sizes in front. */
@@ -180,7 +180,7 @@ function framesOf(block: Uint8Array): readonly Uint8Array[] {
   return lacing === LACING_FIXED ? parts : [...parts, block.subarray(at)];
 }
 
-/** Of all frames, or of all but the last, which has the rest; `from`: where the first one begins. */
+/** Sizes of all frames, or of all but the last, which has the rest; `from`: where the first one begins. */
 function lacedSizes(
   block: Uint8Array,
   { lacing, frames }: { readonly lacing: number; readonly frames: number },

@@ -95,7 +95,7 @@ function adtsBytes(bytes: Uint8Array, at: number): number | null {
   return length >= 7 ? length : null;
 }
 
-/** Of the first packet on the first page. */
+/** The codec that the first packet of the first page names. */
 function oggCodec(bytes: Uint8Array): Container | undefined {
   const packet = bytes.subarray(OGG_HEADER_BYTES + (bytes[OGG_HEADER_BYTES - 1] ?? 0));
   if (startsWith(packet, "OpusHead")) return "ogg-opus";

@@ -24,7 +24,7 @@ export interface TrackFacts {
   /** Hz. */
   readonly sampleRate: number;
   readonly channels: number;
-  /** Of a sample; 0 where the file does not say. */
+  /** Bits of a sample; 0 where the file does not say. */
   readonly bits: number;
 }
 

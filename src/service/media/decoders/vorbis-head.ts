@@ -30,11 +30,11 @@ const MAX_BLOCK_BITS = 13;
 
 export class VorbisHead {
   readonly #pages = new OggPages();
-  /** Of the stream that the file begins with. */
+  /** Serial number of the stream that the file begins with. */
   #serial: number | null = null;
   /** Those that were read. */
   #headers: Uint8Array[] = [];
-  /** Of the header that is being read. */
+  /** Pieces of the header that is being read. */
   #pieces: Uint8Array[] = [];
   #bytes = 0;
   #channels = 0;

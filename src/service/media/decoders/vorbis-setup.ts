@@ -9,7 +9,7 @@ const CODEBOOK_SYNC = 0x564342;
 const MAX_CODE_BITS = 32;
 /** The logarithms of a codebook's dimensions and entries together, as libvorbis has it. */
 const MAX_CODEBOOK_BITS = 24;
-/** Of a curve, beside both ends. */
+/** Most points of a curve beside both ends. */
 const MAX_FLOOR_POINTS = 63;
 
 interface Codebook {

@@ -83,7 +83,7 @@ function forgetChannels(library: OggVorbisDecoder): void {
   _decoder._channels.buf[0] = 0;
 }
 
-/** Of a file whose header is sound. Longer than any frame may be. */
+/** So much junk may stand behind a sound header; longer than any frame may be. */
 const MAX_BYTES_BEFORE_FRAMES = 1_048_576;
 
 /**

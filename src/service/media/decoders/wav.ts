@@ -18,7 +18,7 @@ const TAG_EXTENSIBLE = 0xfffe;
 export class WavDecoder implements UploadDecoder {
   /** null before the fmt chunk, and inside of one. */
   #layout: Layout | null = null;
-  /** Of RF64, whose data chunk says "see there". */
+  /** Length that an RF64 file gives apart from its data chunk. */
   #longDataBytes: number | null = null;
   readonly #chunkHeader: Stage = {
     name: "header",

@@ -33,7 +33,7 @@ export function varied(voice: EngineVoice, seed: number, place: VariationPlace):
   };
 }
 
-/** Of all samples, at most 1. The engine takes whole numbers only; this makes two seeds differ where it has the same for both. */
+/** Gain of all samples, at most 1. The engine takes whole numbers: this makes two seeds differ that are the same to it. */
 export function levelFor(seed: number | undefined): number {
   return seed === undefined ? 1 : 1 - LEVEL_SHARE * new Random(seed).fork("level").unit();
 }

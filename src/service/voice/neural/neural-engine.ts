@@ -25,7 +25,7 @@ export interface NeuralEngineOptions {
 const DEADLINES = { loadMs: 120_000, speakMs: 60_000 };
 /** One more does not make a small model faster. */
 const MAX_THREADS = 4;
-/** Of what the package writes while it loads a model: the end says why it could not. */
+/** Characters that are kept of what the package writes while it loads a model: the end says why it could not. */
 const MAX_WRITTEN = 4000;
 
 interface Task {
@@ -157,7 +157,7 @@ export class NeuralEngine implements SpeechEngine {
     if (message.type === "ready") return;
     const task = this.#task;
     if (message.type === "missing") {
-      // Of no use to what comes next either: that gets a process of its own.
+      // The next request has no use for this process either, and gets one of its own.
       void this.#process?.end();
       this.#process = null;
       const text = `Cannot load ${SHERPA_PACKAGE}: ${message.message.split("\n")[0]}; expected it to fit this machine: ${SHERPA_ADVICE}`;

@@ -144,7 +144,7 @@ export function readVoiceModel(folder: string, name: string): VoiceModel {
   };
 }
 
-/** Of several the one of full precision. */
+/** The one of full precision, where there are several. */
 function modelFileOf(files: readonly string[]): string | undefined {
   const models = files.filter((file) => file.endsWith(".onnx"));
   return models.find((file) => !/int8|fp16|\.q\d/.test(file)) ?? models[0];

@@ -36,7 +36,7 @@ const STRENGTHS_MS = {
 
 /** A tag starts with a letter right after `<` or `</`, so that "a < b" is text. Bounded: no tag is longer. */
 const TAG = /<\/?[a-zA-Z][^<>]{0,500}>/g;
-/** Of audio tags what the gateway takes for one too, so that it tells of no word that is not said. */
+/** The gateway takes the same for audio tags: it reports no word that is not said. */
 const TAG_OR_AUDIO_TAG = new RegExp(`${TAG.source}|\\[\\p{L}[^[\\]<>\\n]{0,${MAX_BRACKET_TAG - 3}}\\]`, "gu");
 
 function patternOf({ audioTags }: { readonly audioTags: boolean }): RegExp {

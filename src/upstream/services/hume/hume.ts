@@ -9,7 +9,7 @@ import { audioKey, numberOf, objectOf, textOf, truncated } from "../json-values.
 import { lineReader } from "../line-reader.ts";
 import { listedVoices, type VoiceListing } from "../listed-voices.ts";
 
-/** Of Octave: the first that has times. */
+/** The first version of Octave that has times. */
 const DEFAULT_VERSION = "2";
 const AUDIO = audioKey("audio");
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;

@@ -45,7 +45,7 @@ const REFUSALS: RefusalTable = {
   },
 };
 
-/** Of servers of one's own, where they have it: OpenAI lists its voices nowhere. */
+/** Servers of one's own may list their voices; OpenAI does so nowhere. */
 const VOICES: VoiceListing = {
   path: "/v1/audio/voices",
   read: (body) => {

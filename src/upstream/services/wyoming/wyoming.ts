@@ -30,7 +30,7 @@ const REFUSALS: RefusalTable = {
   meanings: { unknown_voice: { code: "unknown_voice", field: "voice_id" } },
 };
 
-/** Of what it says that it can do, which is the whole answer to a request without a message. */
+/** Its answer to a request without a message says what it can do. */
 const VOICES: VoiceListing = {
   path: "/",
   read: (body) =>
@@ -107,7 +107,7 @@ class WyomingAnswer implements BodyReader {
     }
   }
 
-  /** Of every group of audio, and of every piece of it. */
+  /** Every group of audio says its format, and every piece of it. */
   #sample({ rate, width, channels }: WyomingFrame["data"]): void {
     const sampled = `${String(rate)} Hz, ${String(width)} bytes, ${String(channels)} channels`;
     if (sampled === this.#sampled) return;
