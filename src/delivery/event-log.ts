@@ -17,6 +17,9 @@ export interface EventPlace {
   readonly nextTicks?: number | null;
 }
 
+/** So many are freed at a time: each time the rest is copied, and each that is kept is copied by the collector. */
+const TRIMMED_TOGETHER = 16;
+
 const HIGH_HALF = /[\ud800-\udbff]/;
 
 export class EventLog {
@@ -70,7 +73,7 @@ export class EventLog {
   /** Frees every entry before `index`. */
   trim(index: number): void {
     const count = Math.min(index - this.#first, this.#entries.length);
-    if (count < 64 && count < this.#entries.length) return;
+    if (count < TRIMMED_TOGETHER && count < this.#entries.length) return;
     if (count <= 0) return;
     this.#entries = this.#entries.slice(count);
     this.#first += count;

@@ -27,7 +27,9 @@ export class AlignmentReader {
     const starts = alignment.character_start_times_seconds;
     const ends = alignment.character_end_times_seconds;
     const isSure = starts?.length === length && ends?.length === length;
-    for (const [i, character] of alignment.characters.entries()) {
+    // By index, here and wherever each character passes: an iterator of entries makes two objects for each.
+    for (let i = 0; i < length; i += 1) {
+      const character: unknown = alignment.characters[i];
       const entry = {
         text: typeof character === "string" ? character : "",
         startSeconds: toSeconds(starts?.[i]),

@@ -28,14 +28,16 @@ export function emit(
   const startSeconds: number[] = [];
   const endSeconds: number[] = [];
   let timing: Timing = "exact";
-  for (const [i, span] of spans.entries()) {
+  for (let i = 0; i < spans.length; i += 1) {
+    const span = spans[i];
+    if (span === undefined) continue;
     settle(span, emitted, spans[i + 1] ?? next);
     const parts = charactersOf(text.slice(emitted.to, span.end));
     timing = weaker(timing, span.timing);
     if (parts.length > 1) timing = weaker(timing, dividedTiming(parts.join("")));
     const total = span.endSeconds - span.startSeconds;
-    for (const [n, part] of parts.entries()) {
-      characters.push(part);
+    for (let n = 0; n < parts.length; n += 1) {
+      characters.push(parts[n] ?? "");
       startSeconds.push(span.startSeconds + (total * n) / parts.length);
       endSeconds.push(span.startSeconds + (total * (n + 1)) / parts.length);
     }

@@ -60,7 +60,9 @@ export class StrictTimes implements SpanTimes {
 
 /** A span with one of its times has the other from its neighbour, as an estimate; without a neighbour it has none. */
 export function completeTimes(spans: readonly Span[]): void {
-  for (const [i, span] of spans.entries()) {
+  for (let i = 0; i < spans.length; i += 1) {
+    const span = spans[i];
+    if (span === undefined) continue;
     const hasNone = Number.isNaN(span.startSeconds) && Number.isNaN(span.endSeconds);
     if (hasNone || span.endSeconds >= span.startSeconds) continue;
     span.timing = "estimated";

@@ -38,8 +38,8 @@ export class WordTracker {
   push(timed: TimedCharacters): TimedWord[] {
     const { timing, boundSeconds } = timed;
     let start = timed.start;
-    for (const [i, character] of timed.characters.entries()) {
-      const end = start + character.length;
+    for (let i = 0; i < timed.characters.length; i += 1) {
+      const end = start + (timed.characters[i]?.length ?? 0);
       const startSeconds = timed.startSeconds[i] ?? 0;
       const endSeconds = timed.endSeconds[i] ?? startSeconds;
       // A character that was timed before keeps its first time.

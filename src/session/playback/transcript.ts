@@ -50,7 +50,7 @@ interface Ending {
 }
 
 /** So many characters are forgotten at a time, and a quarter as many of all else: each time the rest is copied. */
-const HEARD_TOGETHER = 64;
+const HEARD_TOGETHER = 32;
 /** So much of each kind is kept for a listener that says that it is further behind: minutes of speech. */
 const MAX_HEARD = 4096;
 
