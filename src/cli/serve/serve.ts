@@ -12,6 +12,7 @@ import { loadKeys } from "../keys/key-store.ts";
 import { areKeysReadable, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
 import { createLog } from "../log.ts";
 import { CONFIG_FLAG, settingFlags, settingsOf } from "../settings.ts";
+import { lengthenQueue } from "./connection-queue.ts";
 import { type Started, startWithUpstream } from "./start.ts";
 
 const FLAGS: readonly Flag[] = [
@@ -73,7 +74,11 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 async function startAll({ clock, env, runtime }: Io, config: Config, log: Logger): Promise<Started> {
   const options = { config, log, clock, env };
   const count = config.workers === "auto" ? availableParallelism() : config.workers;
-  if (count === 1) return startWithUpstream({ ...options, config: { ...config, workers: 1 } });
+  if (count === 1) {
+    const gateway = await startWithUpstream({ ...options, config: { ...config, workers: 1 } });
+    await lengthenQueue(gateway.port, log);
+    return gateway;
+  }
   const { startWorkers } = await import("./workers/supervisor.ts");
   return startWorkers({ ...options, count, platform: runtime.platform });
 }

@@ -10,6 +10,7 @@ import type { Io, Parent } from "../../io.ts";
 import { createFileLog, createLog } from "../../log.ts";
 import { CHILD_PIPE } from "../child.ts";
 import { openCluster } from "../cluster.ts";
+import { lengthenQueue } from "../connection-queue.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
 
 export async function runWorker(io: Io): Promise<number> {
@@ -26,6 +27,7 @@ export async function runWorker(io: Io): Promise<number> {
     // What is still coming up when the parent ends goes down with the process.
     const gateway = await Promise.race([startGatewayOf(start, { io, log }), orders.close]);
     if (gateway === undefined) return EXIT.ok;
+    await lengthenQueue(gateway.port, log);
     orders.serve(gateway, send);
     send({ type: "listening" });
     await orders.close;
