@@ -1,5 +1,6 @@
 // `npm run fuzz -- TARGET... --inputs 1000000 --seed 1`: README.md explains it. Bundles the targets with a counter at
-// each branch of src/ into dist/ and hands over to watch.ts.
+// each branch of src/ into dist/ and hands over to watch.ts. `wire` is another kind: a process that was built as users
+// run it, without counters.
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -10,8 +11,7 @@ const root = dirname(dirname(here));
 // Not below it: src/version.ts reads ../package.json.
 const outFolder = join(root, "dist");
 
-await build({
-  entryPoints: { "fuzz-watch": join(here, "watch.ts"), "fuzz-worker": join(here, "fuzz-worker.ts") },
+const shared = {
   outdir: outFolder,
   bundle: true,
   platform: "node",
@@ -20,8 +20,25 @@ await build({
   packages: "external",
   sourcemap: "inline",
   logLevel: "warning",
-  plugins: [countingPlugin({ sourceFolder: join(root, "src"), coverageFile: join(here, "coverage.ts") })],
-});
+};
+const KINDS = {
+  wire: async (args) => {
+    await build({ ...shared, entryPoints: { "fuzz-wire": join(here, "wire/watch-wire.ts") } });
+    const { watchWire } = await import(pathToFileURL(join(outFolder, "fuzz-wire.js")).href);
+    return await watchWire(args, here);
+  },
+};
 
-const { watch } = await import(pathToFileURL(join(outFolder, "fuzz-watch.js")).href);
-process.exitCode = await watch({ args: process.argv.slice(2), folder: here, outFolder });
+async function watchParsers(args) {
+  await build({
+    ...shared,
+    entryPoints: { "fuzz-watch": join(here, "watch.ts"), "fuzz-worker": join(here, "fuzz-worker.ts") },
+    plugins: [countingPlugin({ sourceFolder: join(root, "src"), coverageFile: join(here, "coverage.ts") })],
+  });
+  const { watch } = await import(pathToFileURL(join(outFolder, "fuzz-watch.js")).href);
+  return await watch({ args, folder: here, outFolder });
+}
+
+const [kind = "", ...rest] = process.argv.slice(2);
+const run = Object.hasOwn(KINDS, kind) ? () => KINDS[kind](rest) : () => watchParsers(process.argv.slice(2));
+process.exitCode = await run();

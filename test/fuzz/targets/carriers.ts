@@ -29,7 +29,7 @@ import { PeerRule, readPeerList } from "../../../src/server/carriers/rtp-network
 import { reachablePeer, readPortRange } from "../../../src/server/carriers/rtp-routes.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { OPEN_DOOR } from "../../helpers/open-door.ts";
-import { fakeCall, fakePeer, fakePlayer } from "../../kit/carriers/fake-carrier.ts";
+import { recordedCall } from "../recorded-call.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
 
 /** A binary message is one line that begins with it. */
@@ -51,20 +51,9 @@ const WORDS = [
   ..."audio/x-mulaw audio/l16;rate=16000 ulaw m1 5 160 8000 AAAA __proto__ sequenceNumber".split(" "),
 ];
 
-/** The messages of a whole call, as its carrier sends them. */
+/** A call in lines. */
 function callOf(carrier: CarrierName): string {
-  const call = fakeCall(carrier, {
-    callId: "CA0000",
-    streamId: "MZ0000",
-    from: "+15550100",
-    to: "+15550101",
-  });
-  const sent: Wire[] = [];
-  const player = fakePlayer(carrier, call.format, new FakeClock());
-  const peer = fakePeer(carrier, { call, player, send: (wire) => sent.push(wire), violate: () => undefined });
-  sent.push(...peer.opening(), peer.media(new Uint8Array(16)), peer.digit("5"), ...peer.closing());
-  peer.close();
-  return sent
+  return recordedCall(carrier)
     .map((wire) => (typeof wire === "string" ? wire : BINARY_MARK + Buffer.from(wire).toString("latin1")))
     .join("\n");
 }
