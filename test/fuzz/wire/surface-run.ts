@@ -8,8 +8,10 @@ import type { Surface } from "./surfaces.ts";
 const MAX_GROWTH_MB = 16;
 /** Connections to the upstream that wait for the next request, and the like. */
 const MAX_LEFT_FILES = 16;
-/** Sessions end, and connections to the upstream are given up. */
+/** Sessions end, and connections to the upstream are given up; counted from when all messages are handled. */
 const SETTLE_MS = 30_000;
+/** What a crowd has sent is handled in turns, also when it has gone: 256 MB of it may wait. */
+const HANDLE_MS = 600_000;
 const SETTLE_STEP_MS = 250;
 
 export interface SurfaceJob {
@@ -96,16 +98,23 @@ interface Settled {
   readonly sessions: number;
 }
 
-/** When nobody but the neighbour is there, and no more files are open than that; or after SETTLE_MS. */
+/** When all is handled, nobody but the neighbour is there, and no more files are open than that; or too late for it. */
 async function settled(gateway: FuzzedGateway, maxFiles: number): Promise<Settled> {
-  const deadline = performance.now() + SETTLE_MS;
   if (!gateway.process.isAlive) return { heapMb: 0, files: 0, sessions: 0 };
+  const handledBy = performance.now() + HANDLE_MS;
+  while ((await gateway.metric("voicewire_received_bytes")) > 0 && performance.now() < handledBy)
+    await pause();
+  const deadline = performance.now() + SETTLE_MS;
   for (;;) {
     const sessions = await gateway.metric("voicewire_sessions");
     const files = gateway.process.openFiles();
     const isSettled = sessions <= 1 && files <= maxFiles;
     if (isSettled || performance.now() > deadline)
       return { heapMb: await gateway.process.heapMb(), files, sessions };
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_STEP_MS));
+    await pause();
   }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, SETTLE_STEP_MS));
 }
