@@ -6,16 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { registerAudioIsolation } from "../../src/service/http/audio/audio-isolation.ts";
 import { decodeUpload } from "../../src/service/media/decode-upload.ts";
 import { measures } from "../helpers/measures.ts";
+import { correlation, lagOf, levelOf, randomNumbers } from "../kit/signals.ts";
 import { ffmpegDecode, hasProgram, until } from "../unit/audio/helpers.ts";
-import {
-  correlation,
-  encodeFile,
-  fileOf,
-  lagOf,
-  levelOf,
-  randomNumbers,
-  testSound,
-} from "../unit/service/media/helpers.ts";
+import { encodeFile, fileOf, testSound } from "../unit/service/media/helpers.ts";
 import { startClient, VOICE } from "./client.ts";
 import { type Mounted, mount } from "./mounted.ts";
 import { openTemporaryFiles } from "./temporary-parts.ts";

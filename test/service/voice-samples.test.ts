@@ -8,8 +8,8 @@ import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
 import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
 import { findVoice } from "../../src/service/voice/engine/voices.ts";
 import { measures } from "../helpers/measures.ts";
+import { randomNumbers } from "../kit/signals.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
-import { randomNumbers } from "../unit/service/media/helpers.ts";
 import { startConvertApp } from "./convert-app.ts";
 
 /** Highest and lowest of the English voices. */

@@ -9,8 +9,9 @@ import { decodedByFfmpeg, type FfmpegContainer, MP4 } from "../../../../src/serv
 import { MatroskaDecoder } from "../../../../src/service/media/decoders/matroska.ts";
 import { containerOf } from "../../../../src/service/media/decoders/sniff.ts";
 import { inStreamOrder } from "../../../../src/service/media/mp4-order.ts";
+import { levelOf } from "../../../kit/signals.ts";
 import { hasProgram } from "../../audio/helpers.ts";
-import { encodeFile, fileOf, levelOf, RATE, testSound } from "./helpers.ts";
+import { encodeFile, fileOf, RATE, testSound } from "./helpers.ts";
 
 const SILENT_SECONDS = 3;
 const OPUS_IN_WEBM = ["-c:a", "libopus", "-b:a", "24k", "-f", "webm"];

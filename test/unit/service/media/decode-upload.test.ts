@@ -5,17 +5,9 @@ import {
   decodeUpload,
   uploadSeconds,
 } from "../../../../src/service/media/decode-upload.ts";
+import { correlation, lagOf, randomNumbers } from "../../../kit/signals.ts";
 import { concatPcm, hasProgram } from "../../audio/helpers.ts";
-import {
-  correlation,
-  encodeFile,
-  encodeFiles,
-  fileOf,
-  lagOf,
-  RATE,
-  randomNumbers,
-  testSound,
-} from "./helpers.ts";
+import { encodeFile, encodeFiles, fileOf, RATE, testSound } from "./helpers.ts";
 
 const SECONDS = 2;
 const other: DecodeOptions = { fileFormat: "other" };

@@ -5,8 +5,9 @@ import { runDenoise } from "../../../../src/service/media/denoise-job.ts";
 import { DenoisePool } from "../../../../src/service/media/denoise-pool.ts";
 import { createDenoiser } from "../../../../src/service/media/denoiser.ts";
 import { mp3InfoFrame } from "../../../../src/service/media/mp3-info.ts";
+import { lagOf, levelOf, randomNumbers } from "../../../kit/signals.ts";
 import { concatPcm, ffmpegDecode, hasProgram, until } from "../../audio/helpers.ts";
-import { fileOf, lagOf, levelOf, RATE, randomNumbers } from "./helpers.ts";
+import { fileOf, RATE } from "./helpers.ts";
 
 /** Two seconds like a voice: harmonics that glide behind two resonances, in bursts with pauses. */
 function voiceLike(seconds: number): Int16Array {
