@@ -150,6 +150,12 @@ export const ERRORS = {
   upstream_failed: row("The upstream failed (5xx)", 4502, 502, true),
   upstream_protocol: row("The upstream sent something that its interface does not allow", 4502, 502, true),
   upstream_truncated: row("The upstream ended before the speech was complete", 4502, 502, true),
+  upstream_audio_rate: row(
+    "The upstream's audio is at another sample rate than it says: too fast or too slow",
+    4502,
+    502,
+    false,
+  ),
   upstream_busy: row("As many upstream requests wait as the gateway allows", 4429, 503, true),
   // What the bus between the nodes of a cluster did.
   bus_lost: row("The bus between the nodes, or its store, can't be reached", 4502, 503, true),

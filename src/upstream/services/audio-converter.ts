@@ -2,9 +2,10 @@
  * A service's audio as the format that was asked for. Where the service makes just that, its bytes pass as they are, but for
  * WAV headers; otherwise they are decoded, brought to the rate, and encoded.
  */
-import { decodeSamples } from "../../audio/analysis/silence.ts";
+import { decodeSamples, type SampleCodec, SilenceMeter } from "../../audio/analysis/silence.ts";
 import { WholeSamples } from "../../audio/analysis/whole-samples.ts";
 import { concatBytes } from "../../audio/bytes.ts";
+import { bytesOf } from "../../audio/codecs/pcm.ts";
 import type { StreamEncoder } from "../../audio/containers/encode.ts";
 import { type Sampled, WavStripper } from "../../audio/containers/wav-stripper.ts";
 import type { UpstreamFormat } from "../../audio/formats.ts";
@@ -32,6 +33,11 @@ export class AudioConverter {
   #whole: WholeSamples | null = null;
   #halves: Uint8Array = NO_BYTES;
   #seconds = 0;
+  #silence: {
+    readonly codec: SampleCodec;
+    readonly sampleRate: number;
+    readonly meter: SilenceMeter;
+  } | null = null;
   #bytes = 0;
   #out: Uint8Array[] = [];
 
@@ -45,6 +51,12 @@ export class AudioConverter {
   /** Length of what has come. */
   get seconds(): number {
     return this.#seconds;
+  }
+
+  /** The same, without the silence at its end. */
+  get soundSeconds(): number {
+    if (this.#silence === null) return this.#seconds;
+    return this.#seconds - this.#silence.meter.trailingSamples / this.#silence.sampleRate;
   }
 
   /** What comes without a header, where the answer says it. */
@@ -79,6 +91,7 @@ export class AudioConverter {
     const { codec, sampleRate, channels } = sampled;
     this.#seconds += bytes.length / (bytesPerSample(codec) * channels * sampleRate);
     if (codec === this.#format.codec && sampleRate === this.#format.sampleRate && channels === 1) {
+      this.#listen(bytes, codec, sampleRate);
       this.#out.push(bytes);
       return;
     }
@@ -86,9 +99,17 @@ export class AudioConverter {
       const what = `it is at ${sampleRate} Hz, expected one of ${SAMPLE_RATES.join(", ")}`;
       throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
     }
-    for (const pcm of this.#rates.push(this.#decode(bytes, sampled), sampleRate)) {
+    const decoded = this.#decode(bytes, sampled);
+    this.#listen(bytesOf(decoded), "pcm", sampleRate);
+    for (const pcm of this.#rates.push(decoded, sampleRate)) {
       if (pcm.length > 0) this.#out.push(this.#encoder.push(pcm));
     }
+  }
+
+  #listen(bytes: Uint8Array, codec: SampleCodec, sampleRate: number): void {
+    if (this.#silence?.codec !== codec || this.#silence.sampleRate !== sampleRate)
+      this.#silence = { codec, sampleRate, meter: new SilenceMeter(codec) };
+    this.#silence.meter.push(bytes);
   }
 
   #decode(bytes: Uint8Array, { codec, channels }: Sampled): Int16Array {

@@ -1,5 +1,6 @@
 /** Reads a body that is audio and nothing else: WAV, or samples. What is neither would be heard as noise. */
 import { GatewayError } from "../../errors.ts";
+import { headerOf, type ResponseHeaders } from "../headers.ts";
 import type { BodyReader } from "../transport/speech-stream.ts";
 import type { AnswerSink } from "./adapter.ts";
 import { isObject, parseOrUndefined } from "./json-values.ts";
@@ -10,18 +11,24 @@ const HEAD_BYTES = 16;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** `sampleRate`: what the headers say of samples without a header; null: nothing. */
-export function plainReader(sink: AnswerSink, sampleRate: number | null): BodyReader {
+export function plainReader(
+  sink: AnswerSink,
+  headers: ResponseHeaders,
+  sampleRate: number | null,
+): BodyReader {
   if (sampleRate !== null) sink.plain({ codec: "pcm", sampleRate, channels: 1 });
-  return new PlainReader(sink);
+  return new PlainReader(sink, headerOf(headers, "content-type") ?? "");
 }
 
 class PlainReader implements BodyReader {
   readonly #sink: AnswerSink;
+  readonly #type: string;
   #reading: "head" | "audio" | "error" = "head";
   #kept: Buffer = Buffer.alloc(0);
 
-  constructor(sink: AnswerSink) {
+  constructor(sink: AnswerSink, type: string) {
     this.#sink = sink;
+    this.#type = type;
   }
 
   push(piece: Buffer): void {
@@ -41,7 +48,8 @@ class PlainReader implements BodyReader {
 
   #begin(): void {
     const head = this.#kept.toString("latin1", 0, HEAD_BYTES);
-    const other = OTHERS.find(({ pattern }) => pattern.test(head));
+    const isFrame = MPEG_FRAME.test(head) && MPEG_TYPE.test(this.#type);
+    const other = isFrame ? MP3 : OTHERS.find(({ pattern }) => pattern.test(head));
     if (other !== undefined) {
       const what = `it is ${other.name}, expected WAV or samples: set the server to one of these`;
       throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
@@ -65,9 +73,13 @@ class PlainReader implements BodyReader {
   }
 }
 
+const MP3 = { name: "MP3", pattern: /^ID3/ };
+/** An MP3 without tags begins with a frame. So may samples: the content type decides. */
+const MPEG_FRAME = /^\xff[\xe2-\xff]/;
+const MPEG_TYPE = /^audio\/(?:mpeg|mp3)\b/i;
 const OTHERS: readonly { readonly name: string; readonly pattern: RegExp }[] = [
   { name: "a web page", pattern: /^\s*<(?:!doctype|html)/i },
   { name: "Ogg", pattern: /^OggS/ },
   { name: "FLAC", pattern: /^fLaC/ },
-  { name: "MP3", pattern: /^ID3/ },
+  MP3,
 ];

@@ -25,8 +25,8 @@ export interface ServiceDialectOptions {
   readonly ignored: readonly string[];
   readonly format: UpstreamFormat;
   readonly encoder: StreamEncoder;
-  /** Its audio and its times do not agree in how long it is. For the log. */
-  readonly onOddRate: (facts: { readonly audioSeconds: number; readonly timesSeconds: number }) => void;
+  /** Its audio and its times do not agree in how long it is. Whether those of the answer before differed as much. */
+  readonly onOddRate: (facts: { readonly audioSeconds: number; readonly timesSeconds: number }) => boolean;
 }
 
 const NO_AUDIO = new Uint8Array(0);
@@ -34,11 +34,13 @@ const NO_AUDIO = new Uint8Array(0);
 const FIRST_BYTES = 4096;
 /** Times are rounded, and words may end behind their sound. */
 const RATE_MARGIN = 1.1;
-/** Silence behind the last word is no longer than this part of the speech. */
-const MOST_SILENCE = 1.4;
-const MIN_ODD_SECONDS = 1;
+/** A voice may sound on behind the end of its last word: no longer than this part of the speech, and half a second. */
+const MOST_SOUND = 1.25;
+const MIN_ODD_SECONDS = 0.5;
 /** Fewer letters than this at the end may be something that is not said. */
 const MIN_UNSAID_LETTERS = 4;
+/** Nobody says more letters in no time; of fewer, many may be something that is not said. */
+const MIN_LETTERS = 40;
 
 export class ServiceDialect implements Dialect {
   readonly #options: ServiceDialectOptions;
@@ -146,22 +148,45 @@ export class ServiceDialect implements Dialect {
       return;
     }
     const aligner = this.#aligner;
-    if (aligner === null || !aligner.hasWords) return;
+    if (aligner === null || !aligner.hasWords) {
+      this.#checkLetters(seconds);
+      return;
+    }
     const { unsaidLetters, endSeconds } = aligner;
     if (aligner.isTimedToEnd) this.#checkRate(seconds, endSeconds);
     const isTooShort = seconds - endSeconds < unsaidLetters * MIN_LETTER_SECONDS;
     if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort) throw truncated("the last words are missing");
   }
 
-  /** Audio that is too short for its words is cut off, or plays too fast; one that is too long plays too slowly. */
-  #checkRate(audioSeconds: number, timesSeconds: number): void {
-    const isTooShort = timesSeconds > audioSeconds * RATE_MARGIN + MIN_ODD_SECONDS / 2;
-    const isTooLong = audioSeconds > timesSeconds * MOST_SILENCE + MIN_ODD_SECONDS;
+  /** Without times only what nobody could say is sure: it is cut off, or plays too fast. */
+  #checkLetters(seconds: number): void {
+    const { blanked, request, ignored } = this.#options;
+    // Options of the service's own may make it faster.
+    if (request.vendorOptions !== undefined) return;
+    const letters = blanked.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+    const named = ignored.includes("voice_settings.speed") ? undefined : request.voiceSettings?.speed;
+    const leastSeconds = (letters * MIN_LETTER_SECONDS) / Math.max(1, named ?? 1);
+    if (letters < MIN_LETTERS || seconds >= leastSeconds) return;
+    const lengths = `its audio takes ${seconds.toFixed(2)} s, too little for ${letters} letters`;
+    throw truncated(`${lengths}: it is cut off, or at another rate than it says`);
+  }
+
+  /**
+   * Audio that is too short for its words is cut off, or plays too fast: it does where the answer before was as much too short.
+   * One that sounds on for too long plays too slowly.
+   */
+  #checkRate(seconds: number, timesSeconds: number): void {
+    const { soundSeconds } = this.#converter;
+    const isTooShort = timesSeconds > seconds * RATE_MARGIN + MIN_ODD_SECONDS;
+    const isTooLong = soundSeconds > timesSeconds * MOST_SOUND + MIN_ODD_SECONDS;
     if (timesSeconds === 0 || (!isTooShort && !isTooLong)) return;
-    this.#options.onOddRate({ audioSeconds, timesSeconds });
-    const lengths = `its words take ${timesSeconds.toFixed(2)} s and its audio ${audioSeconds.toFixed(2)} s`;
-    if (isTooShort) throw truncated(lengths);
-    throw this.#unexpected(`${lengths}, expected audio at the rate that it says`);
+    const isRepeated = this.#options.onOddRate({ audioSeconds: soundSeconds, timesSeconds });
+    const lengths = `its words take ${timesSeconds.toFixed(2)} s and its audio ${soundSeconds.toFixed(2)} s`;
+    if (isTooShort && !isRepeated)
+      throw truncated(`${lengths}: it is cut off, or at another rate than it says`);
+    const what = `The audio of the upstream ${this.#options.name} is at another rate than it says: ${lengths}`;
+    const advice = "Set the service to the rate that it is asked for, or name another voice";
+    throw new GatewayError("upstream_audio_rate", `${what}. ${advice}`);
   }
 
   #refusal(refused: {

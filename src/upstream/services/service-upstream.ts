@@ -57,6 +57,8 @@ const CHECKS_TO_RISE = 2;
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 /** Under which a service says that it has no such path. */
 const NO_LIST: ReadonlySet<number> = new Set([404, 405, 501]);
+/** Answers whose audio is too short by the same factor, as far as it can be measured, are at another rate. */
+const SAME_RATIO = 0.03;
 /** Series of one metric. */
 const MAX_LIMITS = 20;
 
@@ -68,6 +70,8 @@ export class ServiceUpstream {
   readonly #health: WatchedHealth;
   readonly #voices: ServiceVoices;
   #requests = 0;
+  /** Length of audio to that of its times, in the last answer in which they did not agree. */
+  #oddRatio = Number.NaN;
 
   /** Throws invalid_config. */
   constructor(options: ServiceUpstreamOptions) {
@@ -232,11 +236,15 @@ export class ServiceUpstream {
       const { name, key } = this.#options;
       const dialect = new ServiceDialect({
         ...{ name, key, adapter, request, asked, blanked, ignored, format, encoder },
-        onOddRate: ({ audioSeconds, timesSeconds }) =>
+        onOddRate: ({ audioSeconds, timesSeconds }) => {
           this.#options.log.warn(
             { upstream: name, audio_s: audioSeconds, times_s: timesSeconds },
             "Audio of the upstream is not as long as its words: it is cut off, or at another rate than it says",
-          ),
+          );
+          const before = this.#oddRatio;
+          this.#oddRatio = audioSeconds / timesSeconds;
+          return Math.abs(this.#oddRatio / before - 1) < SAME_RATIO;
+        },
       });
       const { ledger } = this.#options;
       const place = { upstream: name, region: name };

@@ -7,6 +7,7 @@ const FAULTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "upstream_failed",
   "upstream_protocol",
   "upstream_truncated",
+  "upstream_audio_rate",
 ]);
 
 /** A refusal by status 408 is among them (`upstream_timeout`): who knows the status decides by that. */

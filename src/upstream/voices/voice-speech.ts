@@ -200,9 +200,10 @@ function reasonOf(before: GatewayError | null, error: GatewayError): GatewayErro
   return before === null || (error.isRetryable && !before.isRetryable) ? error : before;
 }
 
-/** The same request would fail here again, but the voice has another upstream for the rest of it. */
+/** The same request would fail here again, but the voice has another upstream for the rest of it. All was heard at a wrong rate. */
 function brokenOff(error: GatewayError): GatewayError {
-  return error.isRetryable && error.code !== "upstream_rate_limited"
+  const isKept = error.isRetryable || error.code === "upstream_audio_rate";
+  return isKept && error.code !== "upstream_rate_limited"
     ? error
     : new GatewayError("upstream_truncated", `${error.message}. Another upstream of the voice goes on`);
 }

@@ -273,7 +273,7 @@ function answerOf(name: string, pieces: Iterable<Buffer>): string {
   const encoder = openEncoder(format);
   const dialect = new ServiceDialect({
     ...{ name, key: "", adapter, request, asked, blanked: SPOKEN, ignored: [], format, encoder },
-    onOddRate: () => undefined,
+    onOddRate: () => false,
   });
   let [bytes, characters] = [0, ""];
   const outcome = outcomeOf(() => {

@@ -35,6 +35,7 @@ export type OpenAiFault =
   | "html without its type"
   | "json under 200"
   | "mp3"
+  | "mp3 without tags"
   | "empty"
   | "header alone"
   | "cut file"
@@ -104,6 +105,11 @@ function refusedFor(fault: OpenAiFault | undefined): FakeAnswer | null {
       return {
         headers: { "content-type": "audio/mpeg" },
         body: [Buffer.from("ID3\x04\0\0\0\0\0\0 some frames")],
+      };
+    case "mp3 without tags":
+      return {
+        headers: { "content-type": "audio/mpeg" },
+        body: [Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(413)])],
       };
     case "empty":
       return { headers: { "content-type": "audio/wav" }, body: [] };

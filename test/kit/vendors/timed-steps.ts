@@ -17,6 +17,8 @@ export const TIMED_FAULTS = [
   "not json",
   "times short",
   "another rate",
+  "half the rate",
+  "silence behind",
 ] as const;
 export type TimedFault = (typeof TIMED_FAULTS)[number];
 
@@ -55,11 +57,7 @@ export function timedSteps(writer: TimedWriter, body: TimedBody): FakeStep[] {
   const isCut = fault === "words missing";
   const cutAt = Math.round(((spoken.words[half - 1]?.end ?? 0) + 0.02) * sampleRate);
   const told = isCut ? spoken.pcm.subarray(0, cutAt) : spoken.pcm;
-  // Each sample twice: it is at twice the rate that was asked for.
-  const pcm =
-    fault === "another rate"
-      ? Int16Array.from({ length: 2 * told.length }, (_, index) => told[index >> 1] ?? 0)
-      : told;
+  const pcm = samplesFor(fault, told, sampleRate);
   const pieces = piecesOf(encode(pcm), PIECE_BYTES);
   const audio = pieces.map((piece, index) => writer.audio(piece, index === pieces.length - 1));
   const words = isCut ? spoken.words.slice(0, half) : spoken.words;
@@ -77,6 +75,18 @@ export function timedSteps(writer: TimedWriter, body: TimedBody): FakeStep[] {
     default:
       return [...lines, writer.end];
   }
+}
+
+function samplesFor(fault: TimedFault | undefined, told: Int16Array, sampleRate: number): Int16Array {
+  // Each sample twice: it is at twice the rate that was asked for.
+  if (fault === "another rate")
+    return Int16Array.from({ length: 2 * told.length }, (_, index) => told[index >> 1] ?? 0);
+  if (fault === "half the rate")
+    return Int16Array.from({ length: told.length >> 1 }, (_, index) => told[2 * index] ?? 0);
+  if (fault !== "silence behind") return told;
+  const longer = new Int16Array(told.length + 10 * sampleRate);
+  longer.set(told);
+  return longer;
 }
 
 /** What any of them answers in the place of speech. */

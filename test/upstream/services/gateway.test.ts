@@ -64,21 +64,31 @@ describe("a gateway with several upstreams", () => {
     }
   });
 
-  it("audio at another rate than it says is heard to its end, and the log warns", async () => {
-    await using all = await rig({ fault: "another rate" });
-    const { client } = all;
-    client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
-    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
-    const log = new Warnings();
-    await using service = serviceAt(
-      configOf("cartesia", all.vendor.url, { key: CARTESIA_KEY }),
-      10_000,
-      0,
-      log,
-    );
-    await asked(service, speech(CARTESIA_VOICE));
-    expect(log.lines).toContainEqual(expect.stringMatching(/^warn .*at another rate than it says/));
-  });
+  it.each(["another rate", "half the rate"] as const)(
+    "%s than it says fails with a code, and the log warns",
+    async (fault) => {
+      await using all = await rig({ fault });
+      const { client } = all;
+      client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+      const done = await client.next("utterance.done");
+      expect(done).toMatchObject({
+        outcome: "failed",
+        error: { code: "upstream_audio_rate", retryable: false },
+      });
+      expect(done.error?.message).toMatch(
+        /upstream cartesia .*its words take .* and its audio .*Set the service to the rate/,
+      );
+      const log = new Warnings();
+      await using service = serviceAt(
+        configOf("cartesia", all.vendor.url, { key: CARTESIA_KEY }),
+        10_000,
+        0,
+        log,
+      );
+      await asked(service, speech(CARTESIA_VOICE));
+      expect(log.lines).toContainEqual(expect.stringMatching(/^warn .*at another rate than it says/));
+    },
+  );
 
   it("speaks with the first upstream's voices as before", async () => {
     await using all = await rig();

@@ -68,6 +68,16 @@ describe("servers of OpenAI's shape", () => {
     expect(recorder.bytes / 48_000).toBeCloseTo(speak(TEXT, { sampleRate }).seconds, 3);
   });
 
+  it("samples that are too few for their text fail: they are at another rate than is set, or cut off", async () => {
+    const own = { manner: "own rate", sampleRate: 8000 } as const;
+    const { recorder } = await said(own, {}, { sampleRate: 24_000 });
+    expect(recorder.failure).toMatchObject({ code: "upstream_truncated" });
+    expect(recorder.failure?.message).toContain("at another rate than it says");
+    // Who asks for speech at three times its rate gets it.
+    const quick = await said(own, { voiceSettings: { speed: 3 } }, { sampleRate: 24_000 });
+    expect(quick.recorder.failure).toBeNull();
+  });
+
   it("asks for WAV, and for PCM only where its rate is set", async () => {
     const formats = [];
     for (const sampleRate of [null, 24_000]) {
@@ -91,6 +101,7 @@ describe("servers of OpenAI's shape", () => {
     ["html without its type", "upstream_protocol"],
     ["json under 200", "upstream_invalid"],
     ["mp3", "upstream_protocol"],
+    ["mp3 without tags", "upstream_protocol"],
     ["empty", "upstream_truncated"],
     ["header alone", "upstream_truncated"],
     ["odd format", "upstream_protocol"],

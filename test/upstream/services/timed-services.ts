@@ -137,7 +137,8 @@ export function behavesAsTimed(service: TimedService): void {
     ["empty", "upstream_truncated"],
     ["html", "upstream_protocol"],
     ["not json", "upstream_protocol"],
-    ["another rate", "upstream_protocol"],
+    ["another rate", "upstream_audio_rate"],
+    ["half the rate", "upstream_truncated"],
     ["reset", "upstream_truncated"],
     ["too many", "upstream_rate_limited"],
   ] as const)("%s: %s", async (fault, usual) => {
@@ -145,6 +146,12 @@ export function behavesAsTimed(service: TimedService): void {
     expect(recorder.failure).toMatchObject({ code: codes[fault] ?? usual });
     expect(recorder.failure?.message).not.toContain("quick");
     if (key !== "") expect(recorder.failure?.message).not.toContain(key);
+  });
+
+  it("long silence behind the last word is no other rate", async () => {
+    const { recorder } = await said({ fault: "silence behind" });
+    expect(recorder.failure).toBeNull();
+    expect(recorder.isEnded).toBe(true);
   });
 
   it("a stall ends with upstream_timeout", async () => {

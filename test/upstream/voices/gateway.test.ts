@@ -6,13 +6,14 @@ import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";
 import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
 import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
+import type { TimedOptions } from "../../kit/vendors/timed-steps.ts";
 import { TEXT } from "../services/rig.ts";
 import { posts } from "./rig.ts";
 
-async function rig(settings: Parameters<typeof gatewayAt>[1] = {}) {
+async function rig(settings: Parameters<typeof gatewayAt>[1] = {}, options: TimedOptions = {}) {
   const first = await startFakeUpstream();
   const vendors = {
-    cartesia: await startFakeUpstream(cartesia()),
+    cartesia: await startFakeUpstream(cartesia(options)),
     kokoro: await startFakeUpstream(kokoro()),
   };
   const upstreams = [
@@ -74,6 +75,15 @@ describe("a gateway with a voice of one's own", () => {
     expect(messages.some(({ audio }) => typeof audio === "string" && audio.length > 1000)).toBe(true);
     expect(messages.at(-1)).toMatchObject({ isFinal: true });
     expect([posts(all.cartesia), posts(all.kokoro), posts(all.first)]).toEqual([2, 0, 0]);
+  });
+
+  it("audio at another rate than it says fails: it was heard whole, and no other voice goes on", async () => {
+    await using all = await rig({}, { fault: "another rate" });
+    expect(await all.speak("s")).toMatchObject({
+      outcome: "failed",
+      error: { code: "upstream_audio_rate", message: expect.stringMatching(/upstream cartesia/) },
+    });
+    expect(posts(all.kokoro)).toBe(0);
   });
 
   it("keeps phrases of the preferred upstream, and none of another in its place", async () => {

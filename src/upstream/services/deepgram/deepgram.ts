@@ -56,7 +56,7 @@ export function createDeepgram({ key }: ServiceSettings): ServiceAdapter {
       body: JSON.stringify({ text: request.text }),
       audio: format,
     }),
-    answer: (_headers, sink) => plainReader(sink, null),
+    answer: (headers, sink) => plainReader(sink, headers, null),
   };
 }
 

@@ -91,7 +91,7 @@ function bodyOf(
 
 function read(headers: ResponseHeaders, sink: AnswerSink): BodyReader {
   const type = headerOf(headers, "content-type") ?? "";
-  if (!/^text\/event-stream\b/i.test(type)) return plainReader(sink, parseRate(headers));
+  if (!/^text\/event-stream\b/i.test(type)) return plainReader(sink, headers, parseRate(headers));
   let isDone = false;
   let hasAudio = false;
   return lineReader({

@@ -42,7 +42,7 @@ export function createPiper(): ServiceAdapter {
     voices: VOICES,
     refusals: REFUSALS,
     request: (request) => ({ path: "/synthesize", body: bodyOf(request), audio: null }),
-    answer: (_headers, sink) => plainReader(sink, null),
+    answer: (headers, sink) => plainReader(sink, headers, null),
   };
 }
 
