@@ -138,6 +138,21 @@ describe.concurrent("upstream faults", () => {
     },
   );
 
+  it("a timed body that ends early and looks whole: what is missing is asked for again", async () => {
+    let asked = 0;
+    await using upstream = await startFakeUpstream((request) => {
+      asked += 1;
+      const speech = speechFor(request);
+      return speechAnswer(asked === 1 ? { ...speech, chunks: speech.chunks.slice(0, 2) } : speech);
+    });
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=pcm_8000&pace=burst&events=words");
+    client.send(SPEAK);
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    expect(asked).toBeGreaterThan(1);
+    expect(client.frames.length).toBe(Math.ceil((SPEAK.text.length * 60) / 20));
+  });
+
   it("a key the gateway sends is never in an error", async () => {
     const { error } = await failWith(() => refusal(401, "invalid_api_key"));
     expect(JSON.stringify(error)).not.toContain("test-key");

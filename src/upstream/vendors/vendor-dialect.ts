@@ -9,6 +9,7 @@ import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
 import type { SynthesisChunk, SynthesisHead, SynthesisRequest } from "../types.ts";
 import { FIRST_UPSTREAM, othersOptions, textsOfOptions } from "../vendor-options.ts";
 import { type Refusal, refusalError } from "./refusal.ts";
+import { TimedText } from "./timed-text.ts";
 
 export class VendorDialect implements Dialect {
   readonly #request: SynthesisRequest;
@@ -33,8 +34,19 @@ export class VendorDialect implements Dialect {
       onChunk(chunk);
     };
     if (this.#request.wantsTiming) {
-      const lines = new JsonLines({ onLine: (bytes, start, end) => push(readRecord(bytes, { start, end })) });
-      return { push: (piece) => lines.push(piece), end: () => lines.flush() };
+      const timed = new TimedText(this.#request);
+      const lines = new JsonLines({
+        onLine: (bytes, start, end) => {
+          const chunk = readRecord(bytes, { start, end });
+          timed.push(chunk);
+          push(chunk);
+        },
+      });
+      const end = (): void => {
+        lines.flush();
+        timed.checkEnd();
+      };
+      return { push: (piece) => lines.push(piece), end };
     }
     return {
       push: (audio) => push({ audio, alignment: null, normalizedAlignment: null, voiceSegments: [] }),
