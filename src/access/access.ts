@@ -5,6 +5,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import { AccessError } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
+import { connectionEndOf } from "./connection-end.ts";
 import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
@@ -90,6 +91,10 @@ export class Access {
     }
     if (!caller.mayComeFrom(origin)) throw new AccessError("wrong_origin");
     if (caller.token !== null && this.#used.has(caller)) throw new AccessError("used");
+    const nowMs = this.#nowMs();
+    const endsMs = connectionEndOf(caller, nowMs);
+    // Else it would be let in, and its connection closed at once.
+    if (endsMs !== null && endsMs <= nowMs) throw new AccessError("expired");
     return caller;
   }
 

@@ -8,11 +8,10 @@ import type { Clock, Timer } from "../kit/clock.ts";
 import type { Access } from "./access.ts";
 import type { Audit } from "./audit.ts";
 import type { Caller } from "./caller.ts";
+import { connectionEndOf } from "./connection-end.ts";
 
 /** So long before its end a connection is warned. */
 const WARN_BEFORE_MS = 60_000;
-/** For a new token on its way when the old one expires. */
-const GRACE_MS = 25_000;
 /** What was accepted before a token expired is spoken to its end, at most so long. */
 const MAX_LAST_WORDS_MS = 600_000;
 /** Timers of the runtime can't wait for longer than 24 days. */
@@ -104,7 +103,7 @@ export class Lease {
 
   /** How long until the connection ends, ms; null: no end is set. */
   get endsInMs(): number | null {
-    const endsMs = endOf(this.#caller, this.#begunMs);
+    const endsMs = connectionEndOf(this.#caller, this.#begunMs);
     return endsMs === null ? null : Math.max(0, endsMs - this.#options.wallMs());
   }
 
@@ -190,19 +189,4 @@ export class Lease {
     }
     this.#wait();
   }
-}
-
-/** Milliseconds since 1970; null: no end. */
-function endOf(caller: Caller, begunMs: number): number | null {
-  const { key, token } = caller;
-  const seconds = caller.bound("seconds");
-  const sessionUntil = caller.bound("session_until");
-  const ends = [
-    key?.expiresMs ?? null,
-    token?.signer.expiresMs ?? null,
-    seconds === null ? null : begunMs + seconds * 1000,
-    sessionUntil === null ? null : sessionUntil * 1000,
-    token !== null && seconds === null && sessionUntil === null ? token.expiresMs + GRACE_MS : null,
-  ].filter((end) => end !== null);
-  return ends.length === 0 ? null : Math.min(...ends);
 }

@@ -66,7 +66,10 @@ describe("a credential", () => {
       () => ({ protocols: ["voicewire.v1", `voicewire.token.${tokenFor(SPEAKER)}`] }),
     ],
     ["one whose clock is 50 s ahead", () => bearer(tokenFor(SPEAKER, { claims: { nbf: now + 50 } }))],
-    ["one that expired 50 s ago", () => bearer(tokenFor(SPEAKER, { lifeSeconds: -50 }))],
+    [
+      "one that expired 50 s ago, whose connection lasts longer",
+      () => bearer(tokenFor({ ...SPEAKER, seconds: 60 }, { lifeSeconds: -50 })),
+    ],
     [
       "the same token in two places",
       () => {
@@ -99,6 +102,18 @@ describe("a credential", () => {
       "unauthorized",
     ],
     ["one that has expired", () => bearer(tokenFor(SPEAKER, { lifeSeconds: -70 })), 401, "token_expired"],
+    [
+      "one whose connection would have ended with it",
+      () => bearer(tokenFor(SPEAKER, { lifeSeconds: -50 })),
+      401,
+      "token_expired",
+    ],
+    [
+      "one whose session_until is over",
+      () => bearer(tokenFor({ ...SPEAKER, session_until: now - 1 })),
+      401,
+      "token_expired",
+    ],
     [
       "one that is not valid yet",
       () => bearer(tokenFor(SPEAKER, { claims: { nbf: now + 90 } })),

@@ -52,6 +52,12 @@ it.each<readonly [name: string, authorization: () => string, status: number, cod
   ["nobody", () => "", 401, "invalid_api_key"],
   ["a wrong key", () => "Bearer sk-wrong", 401, "invalid_api_key"],
   ["an expired token", () => `Bearer ${tokenFor(SPEECH, { lifeSeconds: -90 })}`, 401, "token_expired"],
+  [
+    "a token whose session_until is over",
+    () => `Bearer ${tokenFor({ ...SPEECH, session_until: 1 })}`,
+    401,
+    "token_expired",
+  ],
   ["a listener's token", () => `Bearer ${tokenFor(LISTENER)}`, 403, "forbidden"],
   ["another voice", () => `Bearer ${tokenFor({ ...SPEECH, voices: ["v2"] })}`, 403, "forbidden"],
   ["another model", () => `Bearer ${tokenFor({ ...SPEECH, models: ["eleven_flash*"] })}`, 403, "forbidden"],
