@@ -75,6 +75,12 @@ export class ApiError extends Error {
     return ApiError.of({ type: "rate_limit_error", code: "system_busy", message });
   }
 
+  /** 503 `storage_full`: nothing can be kept, and nothing was changed. */
+  static storageFull(): ApiError {
+    const message = "The disk of the service is full: nothing more can be kept until there is room again.";
+    return ApiError.of({ type: "service_unavailable", code: "storage_full", message });
+  }
+
   /** 503 `service_unavailable`. */
   static unavailable(message: string): ApiError {
     return ApiError.of({ type: "service_unavailable", code: "service_unavailable", message });

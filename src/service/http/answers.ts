@@ -121,7 +121,7 @@ export const ERROR_ANSWERS: Readonly<Record<number, { readonly name: string; rea
   },
   429: { name: "TooMany", answer: json(REFUSED, "Too much is under way.") },
   500: { name: "Failed", answer: json(REFUSED, "A fault of the service's own.") },
-  503: { name: "Unavailable", answer: json(REFUSED, "The service is shutting down.") },
+  503: { name: "Unavailable", answer: json(REFUSED, "The service is shutting down, or its disk is full.") },
 };
 
 /** POST /v1/history/download refuses in a shape of its own, but for what no endpoint can read. */

@@ -126,7 +126,7 @@ function responsesOf(declared: Operation): Json {
   const canBeInvalid = (field: Field<unknown>) =>
     field.json.type !== "string" || field.json.enum !== undefined;
   const isChecked = body !== null || [...Object.values(query), ...Object.values(params)].some(canBeInvalid);
-  const statuses = [400, ...(needsKey ? [401] : []), ...errors, ...(isChecked ? [422] : []), 500];
+  const statuses = [400, ...(needsKey ? [401] : []), ...errors, ...(isChecked ? [422] : []), 500, 503];
   const common = statuses.map((status) => [
     status,
     { $ref: `#/components/responses/${ERROR_ANSWERS[status]?.name}` },

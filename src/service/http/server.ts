@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
 import { ApiError } from "../api-error.ts";
+import { isDiskFull } from "../store/database.ts";
 import { registerTokens } from "./account/tokens.ts";
 import { registerUser } from "./account/user.ts";
 import { registerWebhooks } from "./account/webhooks.ts";
@@ -112,6 +113,10 @@ function toApiError(thrown: FastifyError, log: Logger): ApiError {
   if (thrown.code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     const message = `The request body is larger than ${MAX_BODY_BYTES} bytes.`;
     return ApiError.of({ type: "invalid_request", code: "request_too_large", message });
+  }
+  if (isDiskFull(thrown)) {
+    log.error({ error: thrown.message }, "A request failed: the disk is full");
+    return ApiError.storageFull();
   }
   const status = thrown.statusCode ?? 500;
   if (status < 500)

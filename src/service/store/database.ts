@@ -13,6 +13,12 @@ export type Row = Readonly<Record<string, Cell>>;
  */
 const BUSY_MS = 2000;
 
+/** Whether an error of the store or of its files says that the disk has no room. */
+export function isDiskFull(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return false;
+  return thrown.code === "ENOSPC" || thrown.code === "EDQUOT" || thrown.code === "SQLITE_FULL";
+}
+
 /** Everything is synchronous: a statement takes some microseconds, less than handing it to a thread would. */
 export class StoreDatabase {
   readonly #database: Database.Database;
@@ -56,7 +62,8 @@ export class StoreDatabase {
       this.#database.exec("COMMIT");
       return result;
     } catch (thrown) {
-      this.#database.exec("ROLLBACK");
+      // On a full disk it may be rolled back by itself: another ROLLBACK would fail, and hide why.
+      if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
       throw thrown;
     }
   }

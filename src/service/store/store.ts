@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../errors.ts";
 import { type Logger, silentLog } from "../../kit/log.ts";
-import { StoreDatabase } from "./database.ts";
+import { isDiskFull, StoreDatabase } from "./database.ts";
 import { DictionaryStore } from "./dictionaries.ts";
 import { HistoryStore } from "./history.ts";
 import { IsolationStore } from "./isolations.ts";
@@ -35,8 +35,10 @@ export interface StoreOptions {
   readonly folder: string | null;
   /** Default: 30 days, 1 GB; of what is temporary 256 MB. */
   readonly limits?: RetentionLimits;
-  /** Gets a warning where others may look into the folder. */
+  /** Gets a warning where others may look into the folder, and where the disk is full. */
   readonly log?: Logger;
+  /** How often what is over the limits is looked for, ms; default a minute. */
+  readonly retentionEveryMs?: number;
 }
 
 const DATABASE = "voicewire.db";
@@ -59,9 +61,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const history = new HistoryStore(database, media);
   const isolations = new IsolationStore(database, media);
   const retention = new Retention({ database, history, isolations }, limitsOf(options));
+  const { log = silentLog, retentionEveryMs = RETENTION_EVERY_MS } = options;
   const enforce = (): boolean => retention.enforce(Math.floor(Date.now() / 1000));
-  while (enforce());
-  const timer = setInterval(enforce, RETENTION_EVERY_MS);
+  while (unlessFull(enforce, { folder, log }));
+  const timer = setInterval(() => void unlessFull(enforce, { folder, log }), retentionEveryMs);
   timer.unref();
   let closing: Promise<void> | undefined;
   return {
@@ -77,6 +80,20 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       return closing;
     },
   };
+}
+
+/** Deleting takes room, too: on a full disk it is put off, and the service speaks on. */
+function unlessFull(
+  enforce: () => boolean,
+  { folder, log }: { readonly folder: string; readonly log: Logger },
+): boolean {
+  try {
+    return enforce();
+  } catch (thrown) {
+    if (!isDiskFull(thrown)) throw thrown;
+    log.warn({ folder }, "The disk of the store is full: what is too old can't be deleted either");
+    return false;
+  }
 }
 
 function limitsOf({ folder, limits }: StoreOptions): RetentionLimits {

@@ -34,7 +34,7 @@ const COMMON = {
   method: "POST",
   tag: "Audio isolation",
   query: QUERY,
-  errors: [403, 429, 503],
+  errors: [403, 429],
 } as const;
 
 /** Throws the 400 of a format that isolation has not. */

@@ -103,7 +103,7 @@ function declaration(isStream: boolean) {
     query: speechQuery({ isStream }),
     body: { kind: "form", name: "SpeechToSpeechForm", shape: FORM },
     headers: FAULT_HEADERS,
-    errors: [403, 404, 429, 503],
+    errors: [403, 404, 429],
     answer: speechAnswer({ isStream, timed: null }),
   });
 }

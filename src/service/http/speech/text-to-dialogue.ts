@@ -95,7 +95,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     query: dialogueQuery({ isStream }),
     body: { kind: "json", name: "TextToDialogueRequest", shape: BODY },
     headers: wantsTiming ? TIMING_HEADERS : SPEECH_HEADERS,
-    errors: [403, 404, 429, 503],
+    errors: [403, 404, 429],
     answer: speechAnswer({ isStream, timed: wantsTiming ? timed : null }),
   });
 }

@@ -94,7 +94,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     query: { ...speechQuery({ isStream }), ...TOKEN_QUERY },
     body: { kind: "json", name: "TextToSpeechRequest", shape: BODY },
     headers: wantsTiming ? TIMING_HEADERS : SPEECH_HEADERS,
-    errors: [403, 404, 429, 503],
+    errors: [403, 404, 429],
     answer: speechAnswer({ isStream, timed: wantsTiming ? (isStream ? TIMED_LINE : TIMED_SPEECH) : null }),
   });
 }

@@ -56,7 +56,7 @@ const ADD = operation({
   tag: "Voices",
   summary: "A voice from recordings",
   body: { kind: "form", name: "AddVoiceForm", shape: FORM },
-  errors: [403, 429, 503],
+  errors: [403, 429],
   answer: json(record({ voice_id: STRING, requires_verification: BOOLEAN }), "The voice can be used."),
 });
 const DELETE = operation({
