@@ -1,7 +1,7 @@
 /** The table of commands, and the one place where a command's error becomes a message and an exit code. */
 
 import { VERSION } from "../version.ts";
-import { EXIT, exitCodeOf, usageError } from "./exit.ts";
+import { EXIT, exitCodeOf, messageWithCode, usageError } from "./exit.ts";
 import { type CommandModule, renderOverview, renderPage } from "./help.ts";
 import type { Io } from "./io.ts";
 import { didYouMean } from "./suggest.ts";
@@ -67,7 +67,7 @@ export async function runCli(io: Io): Promise<number> {
     return await dispatch(io);
   } catch (thrown) {
     const code = exitCodeOf(thrown);
-    io.stderr.write(`voicewire: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+    io.stderr.write(`voicewire: ${messageWithCode(thrown)}\n`);
     if (io.env.VOICEWIRE_DEBUG === "1" && thrown instanceof Error) io.stderr.write(`${thrown.stack}\n`);
     else if (code === EXIT.other) io.stderr.write(`${DEBUG_ADVICE}\n`);
     return code;

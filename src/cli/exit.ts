@@ -44,6 +44,13 @@ export function exitCodeOf(thrown: unknown): number {
   return BY_CODE[code] ?? (code.startsWith("upstream_") ? EXIT.upstream : EXIT.other);
 }
 
+/** What a command threw, as a person reads it, with the code by which docs/protocol.md and docs/service.md explain it. */
+export function messageWithCode(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const hasCode = thrown instanceof VoicewireError || thrown instanceof GatewayError;
+  return hasCode ? `${thrown.message} (${thrown.code})` : thrown.message;
+}
+
 /** A mistake in how the command was called; `field` is the flag or argument. */
 export function usageError(message: string, field?: string): GatewayError {
   return new GatewayError("invalid_config", message, field === undefined ? {} : { field });

@@ -104,7 +104,7 @@ describe.skipIf(missing !== undefined)(
       const ended = await run(["serve", "--port", "0", "--cluster", server.url, "--node-name", "same"]);
       expect(ended.code).toBe(2);
       expect(ended.stderr).toContain(
-        "voicewire: Node same: another living node has this name, choose one for each (node-name)\n",
+        "voicewire: Node same: another living node has this name, choose one for each (node-name) (node_name_taken)\n",
       );
       expect((await fetch(`${one.url}/readyz`)).status).toBe(200);
     });

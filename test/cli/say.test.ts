@@ -218,7 +218,7 @@ describe.skipIf(missing !== undefined)(
       const empty = await run(["say", "--url", served.url], { stdin: " \n" });
       expect(empty).toMatchObject({
         code: 2,
-        stderr: "voicewire: Nothing to say: the input was empty, expected text\n",
+        stderr: "voicewire: Nothing to say: the input was empty, expected text (invalid_config)\n",
       });
       const control = await say("a\u0007b");
       expect(control.code).toBe(2);

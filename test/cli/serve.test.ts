@@ -156,7 +156,7 @@ describe.skipIf(missing !== undefined)(
       expect(await run(["serve"], { env: { VOICEWIRE_LEAD_MS: "soon" } })).toMatchObject({
         code: 2,
         stderr:
-          'voicewire: Setting leadMs (VOICEWIRE_LEAD_MS): "soon", expected an integer from 0 to 10000\n',
+          'voicewire: Setting leadMs (VOICEWIRE_LEAD_MS): "soon", expected an integer from 0 to 10000 (invalid_config)\n',
       });
       using folder = temporaryFolder();
       writeFileSync(folder.file("v.json"), '{"maxSessions": 0}');

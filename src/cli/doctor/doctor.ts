@@ -1,6 +1,6 @@
 /** `voicewire doctor`: runs the checks and prints a line each; exit code 1 where one failed. */
 
-import { EXIT, usageError } from "../exit.ts";
+import { EXIT, messageWithCode, usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import { type Io, mayStyle } from "../io.ts";
@@ -91,7 +91,7 @@ function contextOf(io: Io, parsed: ParsedArguments, report: (result: NamedResult
     return { io, config: settings.config };
   } catch (thrown) {
     const fix = "correct it, see docs/configuration.md; the checks below use the defaults";
-    report({ name: "settings", status: "fail", detail: messageOf(thrown), fix });
+    report({ name: "settings", status: "fail", detail: messageWithCode(thrown), fix });
     return { io, config: settingsFrom({ flags: new Map(), env: {}, readFile: () => "{}" }).config };
   }
 }
@@ -103,7 +103,7 @@ async function runCheck(check: Check, context: CheckContext): Promise<CheckResul
   } catch (thrown) {
     return {
       status: "fail",
-      detail: messageOf(thrown),
+      detail: messageWithCode(thrown),
       ...(check.fix === undefined ? {} : { fix: check.fix }),
     };
   }
@@ -115,8 +115,4 @@ function renderLine({ name, status, detail, fix }: NamedResult, isStyled: boolea
   const mark = isStyled ? `${COLOURS[status]}${status.padEnd(4)}\x1b[0m` : status.padEnd(4);
   const advice = fix === undefined ? "" : `\n${" ".repeat(19)}-> ${fix}`;
   return `${mark}  ${name.padEnd(12)} ${detail}${advice}\n`;
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -63,7 +63,7 @@ describe("runCli()", () => {
     expect(await run("srve")).toEqual({
       code: 2,
       out: "",
-      err: 'voicewire: Unknown command "srve"; did you mean "serve"?\n',
+      err: 'voicewire: Unknown command "srve"; did you mean "serve"? (invalid_config)\n',
     });
     expect((await run("help", "lisen")).err).toContain('did you mean "listen"?');
   });
