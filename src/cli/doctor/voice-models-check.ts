@@ -2,6 +2,7 @@
 import type { Config } from "../../config.ts";
 import { toGatewayError } from "../../errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { messageWithCode } from "../exit.ts";
 import { type CheckResult, resultWith, type Worry } from "./check-result.ts";
 
 const WHERE_MODELS_ARE =
@@ -24,21 +25,23 @@ export async function checkVoiceModels({ voiceModels: folder }: Config): Promise
   const { modelFoldersOf, readVoiceModel, withoutModels } = await import(
     "../../service/voice/neural/voice-models.ts"
   );
+  const { requireLexicon } = await import("../../service/voice/neural/lexicon-check.ts");
   const { NeuralEngine } = await import("../../service/voice/neural/neural-engine.ts");
   let names: readonly string[];
   try {
     names = modelFoldersOf(folder);
   } catch (thrown) {
-    return { status: "fail", detail: toGatewayError(thrown).message, fix: WHERE_MODELS_ARE };
+    return { status: "fail", detail: messageWithCode(toGatewayError(thrown)), fix: WHERE_MODELS_ARE };
   }
   if (names.length === 0) {
-    return { status: "fail", detail: withoutModels(folder).message, fix: WHERE_MODELS_ARE };
+    return { status: "fail", detail: messageWithCode(withoutModels(folder)), fix: WHERE_MODELS_ARE };
   }
   const works: string[] = [];
   const worries: Worry[] = [];
   for (const name of names) {
     try {
       const model = readVoiceModel(folder, name);
+      requireLexicon(model);
       if (packageFile !== null) {
         const engine = new NeuralEngine({ models: [model], packageFile, log: silentLog });
         await engine.load(model).finally(() => engine.close());
@@ -47,7 +50,10 @@ export async function checkVoiceModels({ voiceModels: folder }: Config): Promise
       const more = model.voices.length - shown.length;
       works.push(`${model.family} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`);
     } catch (thrown) {
-      worries.push({ what: toGatewayError(thrown).message, fix: `mend the folder ${name}, or take it out` });
+      worries.push({
+        what: messageWithCode(toGatewayError(thrown)),
+        fix: `mend the folder ${name}, or take it out`,
+      });
     }
   }
   if (packageFile === null) {

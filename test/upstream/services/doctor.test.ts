@@ -42,6 +42,14 @@ describe("doctor's check of other services", () => {
     expect(await check([gone])).toMatchObject({ status: "fail" });
   });
 
+  it("lists one's own voices, each with who speaks it", async () => {
+    await using local = await startFakeUpstream(piper());
+    const voices = { anna: ["piper:en_US-lessac", "21m00Tcm4TlvDq8ikWAM"] };
+    expect((await check({ upstreams: [{ name: "piper", url: local.url }], voices })).detail).toMatch(
+      /; own voices: anna \(piper:en_US-lessac, 21m00Tcm4TlvDq8ikWAM\)$/,
+    );
+  });
+
   it("a key that is refused, and a service that fails", async () => {
     await using locked = await startFakeUpstream(() => ({ status: 401 }));
     await using broken = await startFakeUpstream(() => ({ status: 503 }));
