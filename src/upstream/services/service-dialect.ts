@@ -196,7 +196,7 @@ export class ServiceDialect implements Dialect {
   }): GatewayError {
     const { name, key, adapter, request } = this.#options;
     const secrets = [key, request.text, ...textsOfOptions(request.vendorOptions)];
-    return serviceRefusal({ ...refused, name, table: adapter.refusals, secrets });
+    return serviceRefusal({ ...refused, name, table: adapter.refusals, voiceId: request.voiceId, secrets });
   }
 
   #unexpected(what: string): GatewayError {

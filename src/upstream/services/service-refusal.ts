@@ -14,6 +14,8 @@ export interface ServiceRefusal {
   readonly headers: ResponseHeaders;
   /** JSON, as bytes or read already. */
   readonly body: unknown;
+  /** The voice that was asked for; null: none. */
+  readonly voiceId: string | null;
   /** Texts and key of the request: nothing that holds one of them is repeated. */
   readonly secrets: readonly string[];
 }
@@ -30,6 +32,8 @@ const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   text_too_long: "takes no text of that length",
 };
 
+/** As much of a voice's id is named. */
+const MAX_VOICE = 80;
 /** What no code word explains is the service's fault. */
 const UNSAID_STATUS = 500;
 
@@ -39,6 +43,7 @@ export function serviceRefusal({
   status,
   headers,
   body,
+  voiceId,
   secrets,
 }: ServiceRefusal): GatewayError {
   const json = Buffer.isBuffer(body) ? parseOrUndefined(body.toString("utf8")) : body;
@@ -49,14 +54,19 @@ export function serviceRefusal({
     status !== null && (status === 429 || status >= 500) ? readRetryAfterMs(headers) : undefined;
   const facts = [
     ...(status === null ? [] : [`status ${status}`]),
-    ...words.filter((word) => !repeats(word, secrets)),
+    ...words.filter((word) => word !== code && !repeats(word, secrets)),
   ];
-  const headline = HEADLINES[code] ?? "refused the request";
+  const isVoiceNamed = code === "unknown_voice" && voiceId !== null;
+  const headline = isVoiceNamed ? unknownVoice(voiceId) : (HEADLINES[code] ?? "refused the request");
   const why = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
   return new GatewayError(code, `The upstream ${name} ${headline}${why}`, {
     ...(meaning?.field === undefined ? {} : { field: meaning.field }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
+}
+
+function unknownVoice(voiceId: string): string {
+  return `knows no voice ${JSON.stringify(voiceId.slice(0, MAX_VOICE))} (expected one that GET /voices lists)`;
 }
 
 function meaningOf({ meanings }: RefusalTable, word: string): Meaning | undefined {

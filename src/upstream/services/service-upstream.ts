@@ -188,7 +188,7 @@ export class ServiceUpstream {
     if (NO_LIST.has(status)) return [];
     if (status !== 200) {
       const table = adapter.refusals;
-      throw serviceRefusal({ ...{ name, table, status, headers, body }, secrets: [key] });
+      throw serviceRefusal({ ...{ name, table, status, headers, body }, voiceId: null, secrets: [key] });
     }
     // A service that repeats its key would give it to all who may see the list.
     const list =

@@ -53,6 +53,9 @@ describe("a Wyoming server", () => {
   it("a voice that it does not list is refused, since it would take another one", async () => {
     const { recorder, events } = await said({}, TEXT, { voiceId: "nobody" });
     expect(recorder.failure).toMatchObject({ code: "unknown_voice", field: "voice_id" });
+    expect(recorder.failure?.message).toBe(
+      'The upstream wyoming knows no voice "nobody" (expected one that GET /voices lists)',
+    );
     expect(events.map(({ type }) => type)).toEqual(["describe"]);
   });
 

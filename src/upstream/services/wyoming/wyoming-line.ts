@@ -115,9 +115,10 @@ class WyomingConnection implements OpenLine {
     else this.#ask(asked, voices.isStreaming);
   }
 
+  /** As the server itself would: it has no statuses. */
   #refuse(code: string): void {
-    this.#events.answered(404, {});
-    this.#events.message(Buffer.from(JSON.stringify({ code })));
+    this.#events.answered(200, {});
+    this.#events.message(wyomingFrame("error", { code }));
     this.#close(() => this.#events.ended());
   }
 
