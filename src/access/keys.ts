@@ -12,6 +12,7 @@ import {
 } from "node:crypto";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
+import { jsonFault } from "../kit/json-fault.ts";
 import { AccessError } from "./access-error.ts";
 import { EVERY_SESSION, GRANTS, type Grants, unixSeconds } from "./grants.ts";
 import { ALGORITHMS, type Algorithm, type JwtKey } from "./jwt.ts";
@@ -188,8 +189,8 @@ export function readKeys(json: string): KeyRing {
   let value: unknown;
   try {
     value = JSON.parse(json);
-  } catch {
-    throw invalid("it is no JSON");
+  } catch (thrown) {
+    throw invalid(jsonFault(json, thrown));
   }
   const file = FILE.safeParse(value);
   if (!file.success) throw invalid(reasonOf(file.error));

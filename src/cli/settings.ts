@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { type Config, SETTINGS, type Setting } from "../config.ts";
 import { GatewayError } from "../errors.ts";
+import { jsonFault } from "../kit/json-fault.ts";
 import type { Flag, ParsedArguments } from "./flags.ts";
 import type { Io } from "./io.ts";
 import { didYouMean } from "./suggest.ts";
@@ -100,15 +101,23 @@ function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: 
 }
 
 function readSettingsFile(path: string, readFile: (path: string) => string): Record<string, unknown> {
+  const unusable = (reason: string, facts: { readonly cause?: unknown } = {}): GatewayError =>
+    new GatewayError("invalid_config", `Settings file "${path}" can't be used: ${reason}`, {
+      field: CONFIG_FLAG.name,
+      ...facts,
+    });
+  let text: string;
+  try {
+    text = readFile(path);
+  } catch (cause) {
+    throw unusable(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
   let parsed: unknown;
   try {
-    parsed = JSON.parse(readFile(path));
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new GatewayError("invalid_config", `Settings file "${path}" can't be used: ${reason}`, {
-      field: CONFIG_FLAG.name,
-      cause,
-    });
+    parsed = JSON.parse(text);
+  } catch (thrown) {
+    // Without its cause, which quotes the file.
+    throw unusable(jsonFault(text, thrown));
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new GatewayError("invalid_config", `Settings file "${path}": expected one JSON object`, {

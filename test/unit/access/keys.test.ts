@@ -13,6 +13,14 @@ function messageOf(file: object): string {
 }
 
 describe("readKeys()", () => {
+  it("says where a file is no JSON, without what stands there", () => {
+    const read = (json: string) => () => readKeys(json);
+    expect(read('{\n  "keys": [\n    { "id": "app" "hash": "" }\n  ]\n}')).toThrow(
+      "it is no JSON from line 3, column 19 on",
+    );
+    expect(read(`{ "secret": ${SECRET} }`)).toThrow(/^Setting keys-file: it is no JSON \(/);
+  });
+
   it("names an unknown field, but never a secret that stands where a name should", () => {
     const key = { id: "app", algorithm: "HS256", secret: SECRET };
     expect(messageOf({ keys: [key], sercet: 1 })).toContain("it has an unknown field: sercet");

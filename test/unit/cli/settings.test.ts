@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { settingFlags, settingsFrom } from "../../../src/cli/settings.ts";
 import { SETTINGS, type Setting } from "../../../src/config.ts";
@@ -136,7 +137,14 @@ describe("settingsFrom()", () => {
       'file "f": unknown setting "prot"; did you mean "port"?',
     ],
     [{ flags: { config: "f" }, file: "[]" }, 'Settings file "f": expected one JSON object'],
-    [{ flags: { config: "f" }, file: "{port: 80}" }, 'Settings file "f" can\'t be used:'],
+    [
+      { flags: { config: "f" }, file: '{"port": 80,\n "host": "::1" x}' },
+      'Settings file "f" can\'t be used: it is no JSON from line 2, column 16 on',
+    ],
+    [
+      { flags: { config: "f" }, file: '{"upstreamKey": sk-secret}' },
+      'Settings file "f" can\'t be used: it is no JSON',
+    ],
     [{ flags: { config: "nope.json" } }, "no such file or directory, open 'nope.json'"],
     [{ env: { VOICEWIRE_LOG_LEVEL: "loud" } }, '"loud", expected one of silent, error, warn, info, debug'],
     [
@@ -157,6 +165,11 @@ describe("settingsFrom()", () => {
     const error = failure({ flags: { config: "f" }, file: '{"upstreamKey": 12345}' });
     expect(error.message).toContain("upstreamKey");
     expect(error.message).not.toContain("12345");
+  });
+
+  test("never quotes a file that is no JSON, since a secret may stand in it", () => {
+    const error = failure({ flags: { config: "f" }, file: '{"upstreamKey": sk-12345}' });
+    expect(inspect(error, { depth: null })).not.toMatch(/sk-1|12345/);
   });
 
   test("takes a number in the file where the choices are digits", () => {
