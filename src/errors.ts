@@ -189,6 +189,9 @@ export const ERRORS = {
   ),
   voice_model_incomplete: row("The folder of a voice model lacks a file", 1000, 500, false),
   voice_model_broken: row("A voice model can't be loaded", 1000, 500, false),
+  // What can't be replayed.
+  recording_unreadable: row("A recording was edited, or is none of voicewire", 1000, 400, false),
+  recording_version: row("A recording has a form that this version does not read", 1000, 400, false),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -21,6 +21,7 @@ import { Ledger } from "./ledger/ledger.ts";
 import { openLedgerFile } from "./ledger/ledger-file.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
+import { Recordings } from "./recording/recordings.ts";
 import { type AudioSocketServer, startAudioSocket } from "./server/carriers/audiosocket.ts";
 import { AudioSocketTickets } from "./server/carriers/audiosocket-tickets.ts";
 import { CarrierAuth } from "./server/carriers/carrier-auth.ts";
@@ -174,7 +175,21 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   begun.add(() => pacer.close());
   const tracing = openTracing(options, { clock, log, begun });
   const ledger = openLedger(options, { clock, log });
-  const core = { options, config, log, clock, counters, begun, rules, door, pacer, tracing, ledger };
+  const recordings = openRecordings(config, { clock, log });
+  const core = {
+    options,
+    config,
+    log,
+    clock,
+    counters,
+    begun,
+    rules,
+    door,
+    pacer,
+    tracing,
+    ledger,
+    recordings,
+  };
 
   const upstreams = openUpstreams(core);
   const live = await openSessions(core, upstreams, () => cluster ?? NO_REGISTER);
@@ -213,7 +228,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       // Before the sockets: clients of other nodes' sessions hear why theirs ends.
       await Promise.all([cluster?.close(), begun.close()]);
       // Last: what was just cut off has lines, too.
-      await ledger?.close();
+      await Promise.all([ledger?.close(), recordings?.close()]);
     })();
     return closing;
   };
@@ -255,6 +270,8 @@ interface Core {
   readonly tracing: Tracing | null;
   /** null: it is not written down what speech costs. */
   readonly ledger: Ledger | null;
+  /** null: no session is recorded. */
+  readonly recordings: Recordings | null;
 }
 
 type Upstreams = ReturnType<typeof openUpstreams>;
@@ -325,6 +342,16 @@ function openLedger(
   const node = [cluster === undefined || isPortShared ? hostname() : "", cluster?.nodeName ?? ""];
   const name = node.filter((part) => part !== "").join("-");
   return new Ledger({ ...openLedgerFile(path), node: name, clock, wallMs: Date.now, log });
+}
+
+/** Throws invalid_config. */
+function openRecordings(
+  { record: folder, recordText, recordMb: maxSessionMb, recordFolderMb: maxFolderMb }: Config,
+  { clock, log }: Pick<Core, "clock" | "log">,
+): Recordings | null {
+  if (folder === "") return null;
+  const isRedacted = recordText === "hash";
+  return new Recordings({ folder, isRedacted, maxSessionMb, maxFolderMb, clock, wallMs: Date.now, log });
 }
 
 // ---- Who synthesizes ---------------------------------------------------------------------------------------------------
@@ -405,7 +432,7 @@ function warmUp({ upstream, defaultVoice }: Upstreams, log: Logger): void {
 // ---- Sessions, and where they are --------------------------------------------------------------------------------------
 
 async function openSessions(
-  { config, log, clock, counters, pacer, door, begun, rules, tracing, ledger }: Core,
+  { config, log, clock, counters, pacer, door, begun, rules, tracing, ledger, recordings }: Core,
   { speech, ownVoices, defaultVoice }: Upstreams,
   register: () => SessionRegister,
 ) {
@@ -441,7 +468,7 @@ async function openSessions(
     server: SERVER,
     defaultVoice,
   };
-  const sessions = new Sessions(deps, config.maxSessions, register);
+  const sessions = new Sessions(deps, config.maxSessions, register, recordings);
   return { sessions, tuning, blocks, sounds, scheduler };
 }
 
@@ -590,7 +617,7 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
 
 /** null: there is no such port. */
 async function listenToOperators(
-  { config, door, begun, rules, ledger }: Core,
+  { config, door, begun, rules, ledger, recordings }: Core,
   { upstreams: { upstream }, live: { sessions }, cluster }: Parts,
   metrics: () => Promise<string>,
 ): Promise<ListeningPort | null> {
@@ -607,6 +634,7 @@ async function listenToOperators(
     details: () => ({
       ...(cluster === null ? {} : { bus: cluster.busState }),
       ...(ledger === null ? {} : { ledger: ledger.state }),
+      ...(recordings === null ? {} : { recordings: recordings.state }),
     }),
   });
   begun.add(() => operations.close());
@@ -654,7 +682,7 @@ async function listenToWyoming(
 
 /** Prometheus text. */
 function metricsOf(
-  { options, counters, door, tracing, ledger }: Core,
+  { options, counters, door, tracing, ledger, recordings }: Core,
   { upstreams, live, cluster, calls }: Parts,
   { server, isInsecure }: { readonly server: RunningServer; readonly isInsecure: boolean },
 ): () => Promise<string> {
@@ -687,6 +715,7 @@ function metricsOf(
     cluster: () => cluster?.figures ?? null,
     spans: () => tracing?.exporter.figures ?? null,
     ledger: () => ledger?.figures ?? null,
+    recordings: () => recordings?.figures ?? null,
     serviceHangs: () => options.service?.hangs ?? null,
   });
   return async () => `${await exposition()}\n${calls.calls.stats.render()}`;

@@ -55,6 +55,11 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import("./usage/usage.ts")).usage,
   },
   {
+    name: "replay",
+    summary: "Run a recorded session again: what happened, and where it first differs",
+    load: async () => (await import("./replay/replay.ts")).replay,
+  },
+  {
     name: "doctor",
     summary: "Check the installation, the upstream and the key; say what to do",
     load: async () => (await import("./doctor/doctor.ts")).doctor,

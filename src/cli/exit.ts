@@ -22,6 +22,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   voice_engine_missing: EXIT.upstream,
   voice_model_incomplete: EXIT.usage,
   voice_model_broken: EXIT.usage,
+  recording_unreadable: EXIT.usage,
+  recording_version: EXIT.usage,
   unknown_voice: EXIT.upstream,
   unauthorized: EXIT.upstream,
   token_expired: EXIT.upstream,

@@ -78,6 +78,39 @@ export const SERVER = [
       "File to which a JSON line is added for each request to a speech service and each utterance heard; without it usage is not written down",
   },
   {
+    key: "record",
+    kind: "string",
+    default: "",
+    about:
+      "Folder to which each session is recorded, with its texts and audio, for `voicewire replay`; without it nothing is (docs/operate.md)",
+  },
+  {
+    key: "recordText",
+    kind: "choice",
+    default: "keep",
+    choices: ["keep", "hash"],
+    about:
+      "hash = recordings have hashes in place of texts and audio: they show what happened, and can't be replayed",
+  },
+  {
+    key: "recordMb",
+    kind: "integer",
+    default: 256,
+    min: 1,
+    max: 16_384,
+    unit: "MB",
+    about: "Longest recording of one session; behind it the session goes on unrecorded",
+  },
+  {
+    key: "recordFolderMb",
+    kind: "integer",
+    default: 4096,
+    min: 1,
+    max: 1_048_576,
+    unit: "MB",
+    about: "Room for all recordings in the folder; behind it nothing more is recorded until some are deleted",
+  },
+  {
     key: "otlpEndpoint",
     kind: "string",
     default: "",

@@ -30,6 +30,8 @@ export interface RenditionOptions extends RenditionShape {
   /** A frame that was encoded elsewhere has come back (Opus). */
   readonly onLateFrame: () => void;
   readonly onError: (error: GatewayError) => void;
+  /** For the headers of RTP; default: `freshWords`. */
+  readonly randomWords?: () => readonly number[];
 }
 
 export class Rendition {
@@ -245,9 +247,13 @@ function describeAudio(shape: RenditionShape, startMs: number): AudioDescription
   };
 }
 
+/** Three random words of 32 bits. */
+export function freshWords(): readonly number[] {
+  return Array.from(crypto.getRandomValues(new Uint32Array(3)));
+}
+
 function createPacketizer(options: RenditionOptions): RtpPacketizer {
-  const random = new Uint32Array(3);
-  crypto.getRandomValues(random);
+  const random = (options.randomWords ?? freshWords)();
   return new RtpPacketizer({
     payloadType: rtpPayloadType(options.format),
     samplesPerFrame: frameSamples(options.format, options.frameMs),

@@ -9,6 +9,14 @@ export interface Clock {
   nowMs(): number;
   /** Calls `action` once, no earlier than `atMs` on this clock. */
   at(atMs: number, action: () => void): Timer;
+  /** Calls `action` when what runs now has ended; default: as a microtask. */
+  soon?(action: () => void): void;
+}
+
+/** Calls `action` when what runs now has ended. */
+export function soon(clock: Clock, action: () => void): void {
+  if (clock.soon === undefined) queueMicrotask(action);
+  else clock.soon(action);
 }
 
 /** Resolves no earlier than in `ms`. */

@@ -101,6 +101,15 @@ export interface LedgerFigures {
   readonly freeBytes: number | null;
 }
 
+/** Recordings of sessions. */
+export interface RecordingFigures {
+  readonly open: number;
+  /** By why they ended. */
+  readonly ended: ReadonlyMap<string, number>;
+  readonly writtenBytes: number;
+  readonly folderBytes: number;
+}
+
 interface Gauges {
   /** The program's, and that of Node. */
   readonly versions: { readonly version: string; readonly node: string };
@@ -133,6 +142,8 @@ interface Gauges {
   readonly spans?: () => SpanFigures | null;
   /** null where there is no ledger. Default: there is none. */
   readonly ledger?: () => LedgerFigures | null;
+  /** null where nothing is recorded. Default: nothing is. */
+  readonly recordings?: () => RecordingFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
   /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
@@ -245,6 +256,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
     ...spanMetrics(() => gauges.spans?.() ?? null),
     ...ledgerMetrics(() => gauges.ledger?.() ?? null),
+    ...recordingMetrics(() => gauges.recordings?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
   ];
 }
@@ -476,6 +488,37 @@ function ledgerMetrics(read: () => LedgerFigures | null): Metric[] {
       name: "voicewire_ledger_free_bytes",
       help: "Room on the disk of the ledger, looked at once a minute; -1 where it is not known",
       read: () => read()?.freeBytes ?? -1,
+    },
+  ];
+}
+
+function recordingMetrics(read: () => RecordingFigures | null): Metric[] {
+  if (read() === null) return [];
+  return [
+    {
+      kind: "gauge",
+      name: "voicewire_recordings_open",
+      help: "Sessions that are being recorded",
+      read: () => read()?.open ?? 0,
+    },
+    {
+      kind: "counter",
+      name: "voicewire_recordings_ended_total",
+      help: "Recordings that ended, by why: all but closed, shutdown and zero_retention lack what came then",
+      labels: ["reason"],
+      read: () => [...(read()?.ended ?? [])].map(([reason, value]) => ({ labels: { reason }, value })),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_recorded_bytes_total",
+      help: "Bytes of recordings that were taken to be written",
+      read: () => read()?.writtenBytes ?? 0,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_recordings_folder_bytes",
+      help: "Size of all recordings in the folder, looked at every 5 s",
+      read: () => read()?.folderBytes ?? 0,
     },
   ];
 }

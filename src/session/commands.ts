@@ -13,14 +13,16 @@ import type {
 } from "../protocol/commands.ts";
 import { findBadText } from "../text/check.ts";
 import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
-import type { Subject } from "../upstream/types.ts";
+import type { Account } from "./account.ts";
 import type { Participant } from "./connections/participant.ts";
 import { voiceFor } from "./language-voices.ts";
-import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playback/utterance.ts";
+import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
+import { entering } from "./tape/tape.ts";
+import { tapedAccount } from "./tape/taped-account.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 import { playUnder } from "./under/play-under.ts";
 import { traceOf } from "./utterance-trace.ts";
@@ -34,22 +36,6 @@ export interface Connection extends Account {
   readonly participant: Participant;
 }
 
-/** On whose account something is said. */
-export interface Account {
-  /** Pays for it; without it nobody does. */
-  readonly budget?: SpeechBudget;
-  /** For whom the upstream is asked. */
-  readonly subject?: Subject;
-}
-
-/** See access/limits/limits.ts. */
-interface SpeechBudget {
-  /** One more utterance, of so many characters to begin with. Throws where it may not be. */
-  begin(characters: number): ChargedUtterance;
-  /** More text of an utterance that was begun, maybe by another. Throws where it may not be. */
-  add(characters: number, utterance?: ChargedUtterance): void;
-}
-
 /** What an utterance costs, and who pays. */
 interface Charge {
   readonly characters: number;
@@ -58,7 +44,12 @@ interface Charge {
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(from: Connection, command: SessionCommand): void {
-  carryOut(from, command);
+  const { tape } = from.session.deps;
+  if (tape === undefined) carryOut(from, command);
+  else {
+    const taped = { ...from, ...tapedAccount(from, tape) };
+    tape.enter("command", [from.participant.id, command], () => carryOut(taped, command));
+  }
   // What is played and asked for changes nothing that another node would need.
   if (command.type !== "ping" && command.type !== "played") from.session.connectionChanged(from.participant);
 }
@@ -71,7 +62,7 @@ function carryOut(from: Connection, command: SessionCommand): void {
       participant.mustSpeak();
       const { utterance, ahead } =
         command.type === "speak"
-          ? speak(session, { ...participant.textOptions, ...command }, from)
+          ? queueText(session, { ...participant.textOptions, ...command }, from)
           : converse(session, command, from);
       reportQueued(participant, utterance, ahead);
       warnOfMarkup(participant, utterance);
@@ -153,8 +144,13 @@ function reportQueued(participant: Participant, { id }: Pick<Utterance, "id">, a
 }
 
 function hangUp(session: Session, callId: string | undefined): void {
-  if (session.calls === null) throw new GatewayError("unknown_call", "Nothing to hang up: no call is here");
-  session.calls.hangUp(callId);
+  const hang = (): void => {
+    if (session.calls === null) throw new GatewayError("unknown_call", "Nothing to hang up: no call is here");
+    session.calls.hangUp(callId);
+  };
+  const { tape } = session.deps;
+  if (tape === undefined) hang();
+  else tape.tell("hangup", [callId ?? null], hang);
 }
 
 /** Whether the text belongs to an utterance that has begun, whose voice and model are known. Throws as handling it does. */
@@ -164,12 +160,12 @@ export function goesOn(from: Connection, { utterance_id }: TextCommand): boolean
 
 /** Ends the texts that the connection has left open: what came of them is said. */
 export function endTexts({ session, participant }: Connection): void {
-  for (const id of [...participant.openIds]) {
-    const open = session.queue.find(id);
-    if (open !== undefined && !open.input.isEnded) {
-      endText({ session, participant }, open);
+  entering(session.deps.tape, { name: "endTexts", says: () => [participant.id] }, () => {
+    for (const id of [...participant.openIds]) {
+      const open = session.queue.find(id);
+      if (open !== undefined && !open.input.isEnded) endText({ session, participant }, open);
     }
-  }
+  });
 }
 
 /** Whether something that the connection said is not spoken to its end. */
@@ -185,6 +181,16 @@ export function speak(
   session: Session,
   command: SpeakCommand,
   account: Account = {},
+): { utterance: Utterance; ahead: number } {
+  const { tape } = session.deps;
+  if (tape === undefined) return queueText(session, command, account);
+  return tape.enter("speak", [command], () => queueText(session, command, tapedAccount(account, tape)));
+}
+
+function queueText(
+  session: Session,
+  command: SpeakCommand,
+  account: Account,
 ): { utterance: Utterance; ahead: number } {
   mustBeText(command.text, session.tuning.maxTextChars);
   const charge = { characters: command.text.length, account };

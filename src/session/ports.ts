@@ -14,6 +14,7 @@ import type { Aligner } from "../timing/aligner.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import type { Upstream } from "../upstream/types.ts";
 import type { LanguageVoices } from "./language-voices.ts";
+import type { Tape } from "./tape/tape.ts";
 import type { VoiceLoudness } from "./voice-loudness.ts";
 
 /** The settings that shape a session; their table, config/speech.ts, says what each is. */
@@ -101,7 +102,7 @@ export function limitsOf(tuning: SessionTuning): Limits {
 
 export interface SessionDeps {
   readonly clock: Clock;
-  readonly pacer: Pacer;
+  readonly pacer: Pick<Pacer, "register" | "isHeld">;
   readonly upstream: Upstream;
   readonly opusPool: OpusPool;
   /** Finds words in audio that comes without times. */
@@ -112,13 +113,15 @@ export interface SessionDeps {
   readonly counters: Counters;
   readonly tuning: SessionTuning;
   /** Memory for the sounds of all sessions. */
-  readonly sounds: ByteRoom;
+  readonly sounds: Pick<ByteRoom, "hasRoomFor" | "take">;
   /** Shared by all sessions: what one has learned of a voice another one knows. */
-  readonly loudness: VoiceLoudness;
+  readonly loudness: Pick<VoiceLoudness, "known" | "levelFor">;
   /** Default: nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Where it is written down what was heard. Default: nowhere. */
   readonly ledger?: LedgerSink | undefined;
+  /** Between the session and all else, where it is recorded or run again. Default: none. */
+  readonly tape?: Tape | undefined;
   /** Name and version for `hello`. */
   readonly server: string;
   /** The voice used where a client names none. Rejects with an upstream error. */

@@ -10,7 +10,7 @@
  */
 
 import type { Listener } from "../delivery/listener.ts";
-import type { Rendition } from "../delivery/rendition.ts";
+import { freshWords, type Rendition } from "../delivery/rendition.ts";
 import type { GatewayError } from "../errors.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/events.ts";
@@ -35,6 +35,9 @@ import type { Need } from "./route.ts";
 import type { SavedConnection, SavedSession, SpeechReader } from "./saved-session.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
 import { SessionReader, saveConnection, sentTicksOf } from "./takeover/save-session.ts";
+import { entering, type Tape } from "./tape/tape.ts";
+import { tapedOpusAccount } from "./tape/taped-account.ts";
+import { TapedListener } from "./tape/taped-listener.ts";
 import { Speakers } from "./text-input/speakers.ts";
 import { UnderSounds } from "./under/under-sounds.ts";
 
@@ -98,6 +101,8 @@ export class Session {
   readonly #keeper: SessionKeeper | null;
   /** null: it was opened here. */
   #restored: RestoredSpeech | null = null;
+  /** Connections that were taken in, where there is a tape. */
+  #joined = 0;
   #isClosed = false;
 
   constructor(options: SessionOptions) {
@@ -109,7 +114,10 @@ export class Session {
     this.#deps = deps;
     this.#onClose = options.onClose;
     this.prepared = new PreparedStore(deps);
+    const { tape } = deps;
     this.#output = new OutputRouter({
+      clock: deps.clock,
+      ...(tape === undefined ? {} : { randomWords: () => tape.tell("random", [], freshWords) }),
       opusPool: deps.opusPool,
       counters: deps.counters,
       aheadMs: deps.tuning.aheadMs,
@@ -242,13 +250,30 @@ export class Session {
 
   /** Takes a connection in and greets it. Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
-    const participant = this.#connections.join(listener, {
-      ...joining,
-      fromTicks: this.#beginRestored(joining),
-    });
+    const { tape } = this.#deps;
+    const participant =
+      tape === undefined ? this.#join(listener, joining) : this.#joinTaped(listener, joining, tape);
     this.calls?.joined(participant);
     this.connectionChanged(participant);
     return participant;
+  }
+
+  #join(listener: Listener, joining: Joining): Participant {
+    return this.#connections.join(listener, { ...joining, fromTicks: this.#beginRestored(joining) });
+  }
+
+  #joinTaped(listener: Listener, joining: Joining, tape: Tape): Participant {
+    this.#joined += 1;
+    const number = this.#joined;
+    const { mayInterrupt, opusAccount, ...asked } = joining;
+    const taped: Joining = {
+      ...asked,
+      ...(mayInterrupt && { mayInterrupt: () => tape.read("mayInterrupt", false, mayInterrupt) }),
+      ...(opusAccount && { opusAccount: tapedOpusAccount(opusAccount, tape) }),
+    };
+    return tape.enter("join", [number, { ...asked, account: opusAccount?.id ?? null }], () =>
+      this.#join(new TapedListener(listener, { tape, number }), taped),
+    );
   }
 
   /**
@@ -256,7 +281,9 @@ export class Session {
    * `isFinal`: its client has closed it and not lost it. Idempotent.
    */
   leave(participant: Participant, how: { readonly isFinal?: boolean } = {}): void {
-    this.#connections.leave(participant, how);
+    entering(this.#deps.tape, { name: "leave", says: () => [participant.id, how] }, () =>
+      this.#connections.leave(participant, how),
+    );
     this.calls?.left(participant);
     this.#keeper?.disconnected(this, participant.resumeToken);
   }
@@ -268,9 +295,11 @@ export class Session {
 
   /** The connection's socket has taken what it was behind with. */
   drained(participant: Participant): void {
-    this.#output.catchUp(participant.subscription);
     this.calls?.drained(participant);
-    this.#clock.advance();
+    entering(this.#deps.tape, { name: "drained", says: () => [participant.id] }, () => {
+      this.#output.catchUp(participant.subscription);
+      this.#clock.advance();
+    });
   }
 
   /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
@@ -291,18 +320,22 @@ export class Session {
 
   /** The captions that are remembered in a style: from now on, where nobody has asked for them before. */
   captionsOf(style: CueStyle): CueRecord {
-    this.#output.keepCues(style);
-    const record = this.#cueRecords.of(style);
-    this.queue.layOutCues();
-    return record;
+    return entering(this.#deps.tape, { name: "captions", says: () => [style] }, () => {
+      this.#output.keepCues(style);
+      const record = this.#cueRecords.of(style);
+      this.queue.layOutCues();
+      return record;
+    });
   }
 
   // ---- speaking ------------------------------------------------------------------------------------------------
 
   /** Text was added, flushed or ended: there may be something to request, or an end to emit. */
   textChanged(): void {
-    this.queue.openNext();
-    this.#clock.advance();
+    entering(this.#deps.tape, { name: "textChanged", says: () => [] }, () => {
+      this.queue.openNext();
+      this.#clock.advance();
+    });
     this.changed();
   }
 
@@ -344,6 +377,12 @@ export class Session {
 
   /** Goes on with what another node had of it: it has just been opened here. */
   restore(saved: SavedSession, formerEpoch: string): void {
+    entering(this.#deps.tape, { name: "restore", says: () => [saved, formerEpoch] }, () =>
+      this.#restore(saved, formerEpoch),
+    );
+  }
+
+  #restore(saved: SavedSession, formerEpoch: string): void {
     const { queue, utterances: commands } = this;
     const deps = this.#deps;
     this.#restored = new RestoredSpeech(saved, {
@@ -383,6 +422,10 @@ export class Session {
   /** Ends the session now: the upstream is aborted, every connection is closed. Idempotent. */
   close(error: GatewayError): void {
     if (this.#isClosed) return;
+    entering(this.#deps.tape, { name: "close", says: () => [error] }, () => this.#close(error));
+  }
+
+  #close(error: GatewayError): void {
     this.#isClosed = true;
     this.interruptions.close();
     this.utterances.close();

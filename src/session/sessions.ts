@@ -4,7 +4,9 @@ import { GatewayError } from "../errors.ts";
 import { sleep } from "../kit/clock.ts";
 import type { SessionDeps } from "./ports.ts";
 import type { SavedSession } from "./saved-session.ts";
-import { Session, type SessionKeeper } from "./session.ts";
+import { Session, type SessionKeeper, type SessionOptions } from "./session.ts";
+import type { Tape } from "./tape/tape.ts";
+import { tapedDeps } from "./tape/taped-deps.ts";
 
 const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
@@ -30,7 +32,18 @@ export const NO_REGISTER: SessionRegister = {
   keeper: null,
 };
 
+/** Who records sessions. */
+export interface SessionRecorder {
+  /** null: this one is not recorded. `tuning` and `server`: what it is opened with. */
+  begin(session: { readonly id: string; readonly epoch: string } & Pick<SessionDeps, "tuning" | "server">): {
+    readonly tape: Tape;
+    /** The session has ended. */
+    end(): void;
+  } | null;
+}
+
 export class Sessions {
+  readonly #recorder: SessionRecorder | null;
   readonly #deps: SessionDeps;
   readonly #maxSessions: number;
   readonly #byId = new Map<string, Session>();
@@ -38,8 +51,14 @@ export class Sessions {
   #isDraining = false;
   #isLeaving = false;
 
-  /** `register`: as it is then. */
-  constructor(deps: SessionDeps, maxSessions: number, register = (): SessionRegister => NO_REGISTER) {
+  /** `register`: as it is then. `recorder` null: nothing is recorded. */
+  constructor(
+    deps: SessionDeps,
+    maxSessions: number,
+    register = (): SessionRegister => NO_REGISTER,
+    recorder: SessionRecorder | null = null,
+  ) {
+    this.#recorder = recorder;
     this.#deps = deps;
     this.#maxSessions = maxSessions;
     this.#register = register;
@@ -128,13 +147,15 @@ export class Sessions {
     const register = this.#register();
     const { epoch, former } = register.opened(id);
     const letGo = claim();
-    const session = new Session({
+    const { tuning, server } = this.#deps;
+    const recording = this.#recorder?.begin({ id, epoch, tuning, server }) ?? null;
+    const session = openSession(this.#deps, recording?.tape, {
       id,
       epoch,
-      deps: this.#deps,
       keeper: register.keeper,
       onClose: (closed) => {
         letGo();
+        recording?.end();
         this.#register().ended(id);
         this.#forget(closed);
       },
@@ -168,6 +189,16 @@ export class Sessions {
   #forget(session: Session): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
   }
+}
+
+/** `tape`: between it and all else. */
+export function openSession(
+  deps: SessionDeps,
+  tape: Tape | undefined,
+  options: Omit<SessionOptions, "deps">,
+): Session {
+  if (tape === undefined) return new Session({ ...options, deps });
+  return tape.enter("open", [], () => new Session({ ...options, deps: tapedDeps(deps, tape) }));
 }
 
 /** The id, where it can be one. Throws invalid_field. */

@@ -71,7 +71,7 @@ export function soundOf({ audio, format = "wav" }: SentSound): Sound {
 }
 
 /** Takes room until what it gives is called, once or more. Throws sounds_full. */
-export function roomFor(bytes: number, room: ByteRoom): () => void {
+export function roomFor(bytes: number, room: Pick<ByteRoom, "hasRoomFor" | "take">): () => void {
   if (!room.hasRoomFor(bytes)) {
     throw new GatewayError(
       "sounds_full",

@@ -39,12 +39,16 @@ export class VoiceLoudness {
   /** Those that were heard last stand last. */
   readonly #voices = new Map<string, Loudness>();
 
+  /** What is known of such speech; null: nothing. */
+  known(speech: LevelledSpeech): Loudness | null {
+    return this.#voices.get(keyOf(speech)) ?? null;
+  }
+
   /** Levels an utterance of these voices; null: its format is not levelled. */
-  levelFor(speech: LevelledSpeech): UtteranceLevel | null {
+  levelFor(speech: LevelledSpeech, known = this.known(speech)): UtteranceLevel | null {
     const sampled = sampledFormatOf(speech.sourceFormat);
     if (sampled === null) return null;
     const key = keyOf(speech);
-    const known = this.#voices.get(key) ?? null;
     const leveller = new Leveller({ sampleRate: sampled.sampleRate, targetLufs: speech.targetLufs, known });
     return { leveller, learn: () => this.#learn(key, leveller.takeMeasured()) };
   }

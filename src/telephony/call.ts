@@ -21,7 +21,7 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
-import type { Account } from "../session/commands.ts";
+import type { Account } from "../session/account.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
 import { parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallLeg, Greeting, LegOptions } from "./call-leg.ts";

@@ -123,6 +123,12 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   // The built-in service, and text.
   "caption-files": ["protocol/captions.ts"],
   "ledger-lines": ["ledger/read-ledger.ts"],
+  recordings: [
+    "recording/course.ts",
+    "recording/difference.ts",
+    "recording/encode.ts",
+    "recording/format.ts",
+  ],
   "service-forms": ["service/http/form.ts", "service/media/upload.ts"],
   "service-json": [
     "service/http/body.ts",

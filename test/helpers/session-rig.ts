@@ -11,7 +11,12 @@ import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/commands.ts";
 import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
-import { NO_REGISTER, type SessionRegister, Sessions } from "../../src/session/sessions.ts";
+import {
+  NO_REGISTER,
+  type SessionRecorder,
+  type SessionRegister,
+  Sessions,
+} from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
 import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Aligner } from "../../src/timing/aligner.ts";
@@ -108,6 +113,7 @@ export function createRig(
   log: Logger = silentLog,
   aligner: Aligner = { open: () => null },
   register: SessionRegister = NO_REGISTER,
+  recorderOf: (clock: FakeClock) => SessionRecorder | null = () => null,
 ) {
   const clock = new FakeClock();
   const requests: FakeRequest[] = [];
@@ -137,6 +143,7 @@ export function createRig(
     },
     2,
     () => register,
+    recorderOf(clock),
   );
   const join = (query: string, id = "s") => {
     const listener = new MemoryListener();

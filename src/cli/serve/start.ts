@@ -6,6 +6,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import { openLedgerFile } from "../../ledger/ledger-file.ts";
+import { openFolder } from "../../recording/recordings.ts";
 import { type Certificate, certificateFiles, readCertificate } from "../../server/tls/certificate.ts";
 import { tracingSettings } from "../../tracing/tracing-settings.ts";
 import type { Io } from "../io.ts";
@@ -99,6 +100,7 @@ function checkFiles(config: Config): void {
   const files = certificateFiles(config);
   if (files !== null) readCertificate(files);
   if (config.ledger !== "") openLedgerFile(config.ledger);
+  if (config.record !== "") openFolder(config.record);
 }
 
 /** Asked before the service is started: the answer to the commonest mistake should not take seconds. */

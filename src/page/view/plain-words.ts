@@ -131,6 +131,14 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "Run npm install sherpa-onnx-node on the gateway, or leave voice-models out.",
   ),
   voice_model_incomplete: say("A voice model is not complete.", "Unpack its whole archive into its folder."),
+  recording_unreadable: say(
+    "This file is no recording, or it was edited.",
+    "Take a file as the gateway wrote it, from the folder of --record.",
+  ),
+  recording_version: say(
+    "This recording is of another version.",
+    "Open it with the version of voicewire that wrote it.",
+  ),
   voice_model_broken: say(
     "A voice model can't be loaded.",
     "Unpack its archive again, or take another voice.",

@@ -14,7 +14,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
 import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
-import type { Account } from "../../session/commands.ts";
+import type { Account } from "../../session/account.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
 import { requestAddress } from "../request-address.ts";

@@ -20,6 +20,7 @@ import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { limitsOf, type SessionDeps } from "../ports.ts";
 import type { SavedConnection } from "../saved-session.ts";
+import type { Tape } from "../tape/tape.ts";
 import type { Speakers } from "../text-input/speakers.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
@@ -150,7 +151,7 @@ export class ConnectionRegistry {
     const place = point === null ? this.#placeAt(fromTicks) : this.#placeAfter(point);
     const participant = new Participant({
       id: `l${this.#nextId++}`,
-      resumeToken: ResumeTokens.next(),
+      resumeToken: newToken(deps.tape),
       listener,
       settings,
       holder,
@@ -158,6 +159,7 @@ export class ConnectionRegistry {
       opusAccount,
       subscription: this.#subscribe({ listener, opusAccount }, settings, place),
       textOptions: deps.tuning.textDefaults,
+      ...(deps.tape === undefined ? {} : { tape: deps.tape }),
       moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),
     });
     this.#participants.add(participant);
@@ -425,4 +427,9 @@ export class ConnectionRegistry {
       );
     });
   }
+}
+
+function newToken(tape: Tape | undefined): string {
+  if (tape === undefined) return ResumeTokens.next();
+  return tape.tell("token", [], () => ({ resume_token: ResumeTokens.next() })).resume_token;
 }

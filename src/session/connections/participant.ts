@@ -9,6 +9,7 @@ import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
 import type { OpusAccount } from "../output/opus-listeners.ts";
 import type { Subscription } from "../output/output-router.ts";
+import { entering, type Tape } from "../tape/tape.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
@@ -42,6 +43,7 @@ export interface ParticipantOptions {
   /** Default: nobody counts what it hears. */
   readonly opusAccount?: OpusAccount | null;
   readonly moment: () => AckMoment;
+  readonly tape?: Tape;
 }
 
 export class Participant {
@@ -72,6 +74,7 @@ export class Participant {
   readonly opusAccount: OpusAccount | null;
   readonly #mayInterrupt: () => boolean;
   readonly #moment: () => AckMoment;
+  readonly #tape: Tape | undefined;
   #ack: Ack | null = null;
 
   constructor(options: ParticipantOptions) {
@@ -82,6 +85,7 @@ export class Participant {
     this.opusAccount = options.opusAccount ?? null;
     this.#mayInterrupt = options.mayInterrupt ?? (() => false);
     this.#moment = options.moment;
+    this.#tape = options.tape;
     this.listener = options.listener;
     this.settings = options.settings;
     this.subscription = options.subscription;
@@ -92,9 +96,11 @@ export class Participant {
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(build: EventBuilder): void {
-    this.subscription.sendQueue.notify(
-      build({ seq: this.deliveredSeq, at_ms: msOfTicks(this.#moment().playheadTicks) }),
-    );
+    const says = (): readonly unknown[] => [this.id, build({ seq: 0, at_ms: 0 })];
+    entering(this.#tape, { name: "send", says }, () => {
+      const base = { seq: this.deliveredSeq, at_ms: msOfTicks(this.#moment().playheadTicks) };
+      this.subscription.sendQueue.notify(build(base));
+    });
   }
 
   /** The number of the last event that it was sent. */
@@ -150,7 +156,9 @@ export class Participant {
 
   /** It has played the timeline up to `atMs`. */
   acknowledge(atMs: number, source: "ack" | "mark" = "ack"): void {
-    this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...this.#moment() };
+    entering(this.#tape, { name: "acknowledge", says: () => [this.id, atMs, source] }, () => {
+      this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...this.#moment() };
+    });
   }
 
   /** Where this listener is by its own word, or null when it has not said so lately. */

@@ -10,6 +10,7 @@ import { EventLog } from "../../delivery/event-log.ts";
 import type { Rendition } from "../../delivery/rendition.ts";
 import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
@@ -28,6 +29,9 @@ const MAX_LOGGED_EVENTS = 1024;
 const MAX_RING_BYTES = 4 * 1024 * 1024;
 
 export interface OutputRouterOptions {
+  readonly clock: Clock;
+  /** For the headers of RTP; default: fresh ones. */
+  readonly randomWords?: () => readonly number[];
   readonly opusPool: OpusPool;
   readonly counters: Counters;
   readonly aheadMs: number;
@@ -368,10 +372,12 @@ export class OutputRouter {
     const key = renditionKey(settings);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
-      const { opusPool, onLateFrame, onError, counters } = this.#options;
+      const { clock, randomWords, opusPool, onLateFrame, onError, counters } = this.#options;
       const opened: Rendition = renditionFrom(made, fromTicks, {
         ...shape,
         maxRingBytes: MAX_RING_BYTES,
+        clock,
+        ...(randomWords === undefined ? {} : { randomWords }),
         opusPool,
         onLateFrame,
         onError: (error) => onError(error, opened),

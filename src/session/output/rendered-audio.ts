@@ -11,6 +11,7 @@ import { createOpusDecoder, type OpusDecoder } from "../../audio/codecs/opus-dec
 import { opusPacketSamples48k } from "../../audio/containers/ogg-reader.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import { Rendition, type RenditionOptions, type RenditionShape } from "../../delivery/rendition.ts";
+import { type Clock, soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS, ticksPerSample } from "../../timing/ticks.ts";
 import type { PlacedSlice, ResumeBuffer } from "../resume/resume-buffer.ts";
 import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "../route.ts";
@@ -41,7 +42,7 @@ export interface RenderedAudio {
 export function renditionFrom(
   made: RenderedAudio,
   fromTicks: number,
-  options: Omit<RenditionOptions, "startTicks">,
+  options: Omit<RenditionOptions, "startTicks"> & { readonly clock: Clock },
 ): Rendition {
   const frameTicks = options.frameMs * TICKS_PER_MS;
   const firstTicks = startOf(made, fromTicks, frameTicks);
@@ -53,7 +54,7 @@ export function renditionFrom(
     onError: (error) => {
       if (isJoined) options.onError(error);
       // The listener that it would be reported to has not joined yet.
-      else queueMicrotask(() => options.onError(error));
+      else soon(options.clock, () => options.onError(error));
     },
   });
   try {

@@ -10,6 +10,7 @@ import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import { entering } from "../tape/tape.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
@@ -63,9 +64,12 @@ export class Interruptions {
    * Throws nothing_to_interrupt, unknown_utterance, queue_full.
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
-    const receipts = this.#interrupt(utteranceId, keepMs);
-    this.#queue.endWithSpeech();
-    return receipts;
+    const says = (): readonly unknown[] => [utteranceId ?? null, keepMs];
+    return entering(this.#options.deps.tape, { name: "interrupt", says }, () => {
+      const receipts = this.#interrupt(utteranceId, keepMs);
+      this.#queue.endWithSpeech();
+      return receipts;
+    });
   }
 
   #interrupt(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {

@@ -6,7 +6,7 @@
  *   a wake of the pacer renders for all sessions first and then sends for all
  */
 import { HELD_MS, type PacedEntry, type Pacer } from "../../delivery/pacer.ts";
-import type { Clock, Timer } from "../../kit/clock.ts";
+import { type Clock, soon, type Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { OutputRouter } from "../output/output-router.ts";
@@ -47,7 +47,7 @@ const TRIM_EVERY_MS = 250;
 
 export interface PlaybackClockOptions {
   readonly clock: Clock;
-  readonly pacer: Pacer;
+  readonly pacer: Pick<Pacer, "register" | "isHeld">;
   readonly counters: Counters;
   readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
@@ -304,7 +304,7 @@ export class PlaybackClock {
     this.#isReleaseDue = true;
     const { clock, output } = this.#options;
     const heldTicks = output.encodedSentTicks - this.playheadTicks;
-    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
+    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) soon(clock, () => this.#sendEncoded(clock.nowMs()));
     else {
       // What has fallen due since the last wake leaves with the next one: alone it would cost as much.
       const wokenMs = this.#wokenMs;

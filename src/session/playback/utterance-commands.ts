@@ -8,6 +8,7 @@ import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../ports.ts";
+import { entering } from "../tape/tape.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
 import { type Interruptions, unknownUtterance } from "./interrupt.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
@@ -103,7 +104,9 @@ export class UtteranceCommands {
 
   /** Takes no new utterance any more; what was accepted is spoken. */
   drain(): void {
-    this.#isDraining = true;
+    entering(this.#options.deps.tape, { name: "drain", says: () => [] }, () => {
+      this.#isDraining = true;
+    });
   }
 
   /**
@@ -174,9 +177,11 @@ export class UtteranceCommands {
 
   /** Noise under all that is spoken, and between; null: none any more. */
   setNoise(dbfs: number | null): void {
-    this.#options.under.setNoise(dbfs);
-    this.#queue.endStopped();
-    this.#clock.advance();
+    entering(this.#options.deps.tape, { name: "noise", says: () => [dbfs] }, () => {
+      this.#options.under.setNoise(dbfs);
+      this.#queue.endStopped();
+      this.#clock.advance();
+    });
   }
 
   /** Ends sounds under speech, one or all; each falls to nothing. Throws unknown_utterance. */

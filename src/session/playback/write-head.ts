@@ -13,6 +13,7 @@ import { ResumeBuffer } from "../resume/resume-buffer.ts";
 import { generatedFormat } from "../sound.ts";
 import { type Slice, silenceSlice } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import { tellWave } from "../tape/wave.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import { Splice } from "./splice.ts";
@@ -72,7 +73,9 @@ export class WriteHead {
 
   push(slice: Slice): void {
     const { output, deps, under } = this.#options;
-    output.push(under.isEmpty ? slice : under.mix(slice, this.#ticks));
+    const mixed = under.isEmpty ? slice : under.mix(slice, this.#ticks);
+    output.push(mixed);
+    if (deps.tape !== undefined) tellWave(deps.tape, mixed, this.#ticks);
     // Without what is under it: kept speech is mixed when it is played.
     if (deps.tuning.resumeMs > 0) this.buffer.push(this.#ticks, slice);
     this.#ticks += slice.ticks;
@@ -109,10 +112,11 @@ export class WriteHead {
   }
 
   #pushAlone(ticks: number): void {
-    const { output, under } = this.#options;
+    const { output, under, deps } = this.#options;
     const { sampleRate: rate = 24_000 } = parseUpstreamFormat(generatedFormat(output.needs())) ?? {};
     const slice = under.alone(ticks, { atTicks: this.#ticks, rate });
     output.push(slice);
+    if (deps.tape !== undefined) tellWave(deps.tape, slice, this.#ticks);
     this.#ticks += slice.ticks;
   }
 

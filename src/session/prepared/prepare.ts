@@ -2,21 +2,18 @@
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { PrepareCommand, SpeakCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
-import type { Subject } from "../../upstream/types.ts";
+import type { Account } from "../account.ts";
 import type { Participant } from "../connections/participant.ts";
-import { type ChargedUtterance, Utterance } from "../playback/utterance.ts";
+import { Utterance } from "../playback/utterance.ts";
 import type { Session } from "../session.ts";
 import { soundOf } from "../sound.ts";
 import { bytesPerMs } from "../source.ts";
 import { PreparedSpeech } from "./prepared-speech.ts";
 
 /** Who asks. */
-interface Asking {
+interface Asking extends Account {
   readonly session: Session;
   readonly participant: Participant;
-  /** Pays for it; without it nobody does. */
-  readonly budget?: { begin(characters: number): ChargedUtterance };
-  readonly subject?: Subject;
 }
 
 /** Answers with `prepared`, or `error`, now or later. Throws what refuses it at once. */

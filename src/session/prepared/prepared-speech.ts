@@ -8,6 +8,7 @@ import type { Need } from "../route.ts";
 import { bytesPerMs } from "../source.ts";
 import { askFor, chooseFormat } from "../synthesis/ask-for.ts";
 import type { UpstreamAttempt } from "../synthesis/upstream-attempt.ts";
+import { whenSettled } from "../tape/tape.ts";
 import type { PreparedAudio, PreparedSegment } from "./prepared-audio.ts";
 
 export interface PreparedSpeechOptions {
@@ -41,7 +42,15 @@ export class PreparedSpeech {
       this.#askNext();
     };
     const voice = utterance.namesVoice ? Promise.resolve("") : deps.defaultVoice();
-    voice.then(begin).catch((thrown: unknown) => this.#fail(toGatewayError(thrown)));
+    const failed = (thrown: unknown): void => this.#fail(toGatewayError(thrown));
+    const done = (name: string): void => {
+      try {
+        begin(name);
+      } catch (thrown) {
+        failed(thrown);
+      }
+    };
+    whenSettled(deps.tape, voice, { done, failed });
   }
 
   /** Idempotent. */

@@ -5,6 +5,7 @@
  */
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
+import { soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
@@ -14,6 +15,7 @@ import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import { bytesPerMs, keepsBytes } from "../source.ts";
+import { whenSettled } from "../tape/tape.ts";
 import { askFor, chooseFormat, chooseLevel } from "./ask-for.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import type { Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
@@ -243,7 +245,7 @@ export class RequestScheduler {
     const asked = this.#speculation.ask(attempt.segment.text.length);
     this.#attempts.push({ attempt, utterance, isFull: false, isRecovered: false, asked });
     // What was kept is there at once.
-    if (attempt.isComplete) queueMicrotask(this.#options.onProgress);
+    if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onProgress);
   }
 
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
@@ -288,9 +290,10 @@ export class RequestScheduler {
       use();
       this.#options.onProgress();
     };
-    this.#options.deps.defaultVoice().then(
-      (voice) => settle(() => (this.#defaultVoice = voice)),
-      (thrown: unknown) => settle(() => this.#options.onNoVoice(toGatewayError(thrown))),
-    );
+    const { deps } = this.#options;
+    whenSettled(deps.tape, deps.defaultVoice(), {
+      done: (voice) => settle(() => (this.#defaultVoice = voice)),
+      failed: (thrown) => settle(() => this.#options.onNoVoice(toGatewayError(thrown))),
+    });
   }
 }

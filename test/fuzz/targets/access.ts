@@ -14,6 +14,10 @@ import { isIn, plainAddress } from "../../../src/kit/networks.ts";
 import { readLine } from "../../../src/ledger/read-ledger.ts";
 import { UsageSums } from "../../../src/ledger/usage-sums.ts";
 import { parseJson } from "../../../src/protocol/read-json.ts";
+import { courseOf } from "../../../src/recording/course.ts";
+import { firstDifference } from "../../../src/recording/difference.ts";
+import { decode } from "../../../src/recording/encode.ts";
+import { Chain, RecordingReader } from "../../../src/recording/format.ts";
 import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
 import { linesOf, type Target, textOf, tolerate } from "../target.ts";
@@ -315,6 +319,41 @@ const ledgerLines: Target = {
   },
 };
 
+const HEAD =
+  '{"voicewire_recording":1,"version":"0","at":"2027-01-31","at_ms":5,"session":"s","epoch":"e","server":"v","text":"kept","tuning":{}}';
+
+/** Lines without their hashes, which the target puts before them. */
+const recordings: Target = {
+  words: [
+    "deliver",
+    "notify",
+    "ask",
+    "wave",
+    "join",
+    "chunk/1#7",
+    '{"in":["leave",["l1"],[]]}',
+    "words",
+    "$",
+  ],
+  seeds: [
+    `${HEAD}\n[5,"join",[1,{"settings":{"role":"both","format":"ulaw_8000"}}],[["notify",[1,{"type":"hello","listener_id":"l1"}]]]]\n{"end":"closed"}`,
+    `${HEAD}\n[6,"chunk/1#7",[{"audio":{"$":"bytes","is":"AAAA"}}],[["deliver",[1,2,320,[3],"h",["{\\"type\\":\\"utterance.started\\",\\"utterance_id\\":\\"u\\",\\"start_ms\\":0}"]]],["wave",[0,[1,2]]],{"in":["leave",["l1",{}],[]]}]]`,
+  ],
+  run: (input) => {
+    const reader = new RecordingReader();
+    const chain = new Chain();
+    for (const line of textOf(input).split("\n")) reader.line(chain.sign(line));
+    const recording = reader.done();
+    const { durationMs, words, wave } = courseOf(recording);
+    if (!(durationMs >= 0)) throw new Error("no time");
+    if (words.some(({ startMs }) => Number.isNaN(startMs)) || wave.some(({ atMs }) => Number.isNaN(atMs)))
+      throw new Error("no place");
+    const [first, second] = recording.entries;
+    firstDifference(first?.items ?? [], second?.items ?? []);
+    for (const entry of recording.entries) decode(entry.says);
+  },
+};
+
 export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "origin-rules": originRules,
   "access-tokens": tokens,
@@ -324,4 +363,5 @@ export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "access-mint-requests": mintRequests,
   "service-key": serviceKey,
   "ledger-lines": ledgerLines,
+  recordings,
 };

@@ -5,6 +5,7 @@ import type { Rendition } from "../../../../src/delivery/rendition.ts";
 import { renditionFrom } from "../../../../src/session/output/rendered-audio.ts";
 import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
 import { ticksPerSample } from "../../../../src/timing/ticks.ts";
+import { FakeClock } from "../../../helpers/fake-clock.ts";
 import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
 import { noise } from "../../audio/helpers.ts";
 
@@ -47,6 +48,7 @@ function made(samples: number, fromMs: number, format: "pcm_8000" | "pcm_24000" 
       framing: "raw",
       band: "full",
       maxRingBytes: 1_000_000,
+      clock: new FakeClock(),
       opusPool: new SlowEncoder(1).pool,
       onLateFrame: () => undefined,
       onError: (error) => {

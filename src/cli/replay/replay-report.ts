@@ -1,0 +1,113 @@
+/** A recorded session as text: what it was, whether it ran again alike, and a table of its utterances. */
+import type { Course, CourseUtterance, Happening } from "../../recording/course.ts";
+import type { Recording } from "../../recording/format.ts";
+import type { Difference, Replayed } from "../../recording/player.ts";
+import { safeText } from "../output/terminal-text.ts";
+
+export interface Told {
+  readonly recording: Recording;
+  readonly course: Course;
+  /** null: it could not be run. */
+  readonly replayed: Replayed | null;
+  /** How long that took. */
+  readonly ms: number;
+}
+
+/** Names and texts are of clients: no control characters reach the terminal. */
+export function report(told: Told): string {
+  const { course } = told;
+  const lines = [
+    ...headLines(told),
+    "",
+    ...table(
+      ["connection", "id", "role", "format", "joined", "left", "messages", "frames", "ended"],
+      course.connections.map(({ number, id, role, format, joinedMs, leftMs, deliveries, ended }) => [
+        String(number),
+        id ?? "-",
+        role,
+        format,
+        seconds(joinedMs),
+        seconds(leftMs),
+        String(deliveries.length),
+        String(deliveries.reduce((sum, { frames }) => sum + frames, 0)),
+        ended ?? "-",
+      ]),
+    ),
+    "",
+    ...table(
+      ["utterance", "asked", "first bytes", "first frame", "over", "outcome", "cut", "heard", "dry"],
+      course.utterances.map((utterance) => utteranceRow(utterance, told)),
+    ),
+    "",
+  ];
+  return safeText(lines.join("\n"));
+}
+
+function headLines({ recording: { head, end }, course, replayed, ms }: Told): string[] {
+  const lines = [
+    `Session ${head.session} of ${head.at}, ${seconds(course.durationMs)}, voicewire ${head.version}`,
+    `Recording ended: ${end ?? "without a last line"}`,
+  ];
+  if (replayed === null) return [...lines, "Not run: the recording has hashes in place of texts and audio"];
+  const { difference, messages, entries } = replayed;
+  if (difference === null) {
+    return [...lines, `Byte-exact: ${messages} messages of ${entries} entries, in ${seconds(ms)}`];
+  }
+  return [...lines, ...differenceLines(difference)];
+}
+
+function differenceLines(difference: Difference): string[] {
+  const { line, atMs, what, connection, message, field, recorded, replayed } = difference;
+  const to = connection === null ? "" : `, connection ${connection}, message ${message}`;
+  return [
+    `First difference: line ${line}, ${seconds(atMs)}${to}, ${what}: ${field}`,
+    `  recorded: ${recorded}`,
+    `  replayed: ${replayed}`,
+  ];
+}
+
+function utteranceRow(utterance: CourseUtterance, { replayed }: Told): string[] {
+  const { id, askedMs, firstByteMs, firstFrameMs, doneMs, outcome, error, interrupts, heard } = utterance;
+  const since = (atMs: number | null): string => (atMs === null ? "-" : `+${seconds(atMs - askedMs)}`);
+  const dry = replayed?.underrunsMs.filter(
+    (atMs) => atMs >= askedMs && atMs <= (doneMs ?? Number.POSITIVE_INFINITY),
+  );
+  return [
+    id,
+    seconds(askedMs),
+    since(firstByteMs),
+    since(firstFrameMs),
+    since(doneMs),
+    error === null ? (outcome ?? "-") : `${outcome} (${error})`,
+    interrupts === 0 ? "-" : String(interrupts),
+    heard === null ? "-" : `${seconds(heard.ms)} (${heard.source})`,
+    dry === undefined ? "?" : String(dry.length),
+  ];
+}
+
+/** One line each. */
+export function eventLines({ happenings }: Course): string {
+  const rows = happenings.map(({ atMs, kind, who, what, utterance }: Happening) => [
+    seconds(atMs),
+    kind,
+    who === "" ? "-" : who,
+    what,
+    utterance === null ? "" : utterance,
+  ]);
+  return safeText(`${table(["time", "kind", "who", "what", "utterance"], rows).join("\n")}\n`);
+}
+
+function seconds(ms: number | null): string {
+  return ms === null ? "-" : `${(ms / 1000).toFixed(3)} s`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length)));
+  return all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,170 @@
+/**
+ * The file of a recording: lines of `HASH JSON`. Each hash is that of the one before it and of its own line, so an edited line, one
+ * that is missing or a file that was cut are found. The first line says what was recorded, the last one why the recording ended.
+ *
+ *   {"voicewire_recording":1, ...}         Head
+ *   [t, name, says, items, error]   an entry: see session/tape/tape.ts
+ *   {"end":"closed", ...}                  the last line
+ *
+ * Items of an entry: `[name, says, answer]` is what was told or read in it, `{"in":[name, says, items, error]}` is an entry that was
+ * made while somebody was told something.
+ */
+import { createHash } from "node:crypto";
+import { GatewayError } from "../errors.ts";
+import { isList, type Json } from "./encode.ts";
+
+/** The form of a recording that this version writes and reads. */
+export const RECORDING_VERSION = 1;
+export const RECORDING_SUFFIX = ".voicewire";
+
+const HASH_CHARS = 16;
+/** A chunk of an upstream may be a second of sound; longer lines are none of ours. */
+export const MAX_LINE_CHARS = 64 * 1024 * 1024;
+
+/** Why a recording ended. `lost`: it could not be written as fast as the session went on. */
+export const END_REASONS = [
+  "closed",
+  "session_full",
+  "folder_full",
+  "disk",
+  "lost",
+  "zero_retention",
+  "shutdown",
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
+
+export interface Head {
+  readonly voicewire_recording: number;
+  /** Of voicewire. */
+  readonly version: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** The session's time then, ms. */
+  readonly at_ms: number;
+  readonly session: string;
+  readonly epoch: string;
+  readonly server: string;
+  /** `hashed`: texts and audio are not in it. */
+  readonly text: "kept" | "hashed";
+  readonly tuning: Json;
+}
+
+/** An entry. */
+export interface Entry {
+  readonly line: number;
+  /** The session's time, ms. */
+  readonly atMs: number;
+  /** See EntryName; a callback's has its number behind it. */
+  readonly name: string;
+  readonly says: readonly Json[];
+  readonly items: readonly Json[];
+  /** The code with which it was refused. */
+  readonly error: string | null;
+}
+
+/** Hashes lines one after the other. */
+export class Chain {
+  #hash = "";
+
+  /** The line with its hash, without an end. */
+  sign(json: string): string {
+    return `${this.next(json)} ${json}`;
+  }
+
+  next(json: string): string {
+    this.#hash = createHash("sha256")
+      .update(this.#hash)
+      .update(json)
+      .digest("base64url")
+      .slice(0, HASH_CHARS);
+    return this.#hash;
+  }
+}
+
+export interface Recording {
+  readonly head: Head;
+  readonly entries: readonly Entry[];
+  /** null: the file ends without its last line, as of a gateway that was killed. */
+  readonly end: EndReason | null;
+}
+
+/** Reads a recording line by line. */
+export class RecordingReader {
+  readonly #chain = new Chain();
+  readonly #entries: Entry[] = [];
+  #head: Head | null = null;
+  #end: EndReason | null = null;
+  #number = 0;
+
+  /** The next line, without its end. Throws recording_unreadable, recording_version. */
+  line(line: string): void {
+    this.#number += 1;
+    const number = this.#number;
+    if (this.#end !== null) throw unreadable(number, "something stands behind its last line");
+    const json = signed(line, { chain: this.#chain, number });
+    if (this.#head === null) this.#head = headOf(json);
+    else if (isList(json)) this.#entries.push(entryOf(json, number));
+    else this.#end = endOf(json, number);
+  }
+
+  /** Nothing follows. Throws recording_unreadable. */
+  done(): Recording {
+    if (this.#head === null) throw unreadable(1, "it is empty");
+    return { head: this.#head, entries: this.#entries, end: this.#end };
+  }
+}
+
+function signed(line: string, { chain, number }: { readonly chain: Chain; readonly number: number }): Json {
+  const text = line.slice(HASH_CHARS + 1);
+  if (number === 1 && !/^[\w-]{16} \{"voicewire_recording":/.test(line))
+    throw unreadable(1, "it is no recording of voicewire");
+  if (line.slice(0, HASH_CHARS) !== chain.next(text) || line[HASH_CHARS] !== " ")
+    throw unreadable(number, "the line was edited, or one before it is missing");
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    throw unreadable(number, "the line is no JSON", cause);
+  }
+}
+
+function headOf(json: Json): Head {
+  const { voicewire_recording: version, ...head } = fieldsOf(json) ?? {};
+  if (version !== RECORDING_VERSION) {
+    throw new GatewayError(
+      "recording_version",
+      `Recording is of form ${String(version)}, expected ${RECORDING_VERSION}: run the voicewire that wrote it (${String(head.version)})`,
+    );
+  }
+  const names = ["version", "at", "session", "epoch", "server", "text"] as const;
+  const isWhole = names.every((name) => typeof head[name] === "string") && typeof head.at_ms === "number";
+  if (!isWhole || fieldsOf(head.tuning ?? null) === null) throw unreadable(1, "its first line lacks a field");
+  return { ...head, voicewire_recording: version } as unknown as Head;
+}
+
+function entryOf(json: readonly Json[], line: number): Entry {
+  const [atMs, name, says, items, error = null] = json;
+  const isWhole = typeof atMs === "number" && typeof name === "string" && isArray(says) && isArray(items);
+  if (!isWhole || (error !== null && typeof error !== "string")) throw unreadable(line, "it is no entry");
+  return { line, atMs, name, says, items, error };
+}
+
+function endOf(json: Json, line: number): EndReason {
+  const said = fieldsOf(json)?.end;
+  const reason = END_REASONS.find((known) => known === said);
+  if (reason === undefined) throw unreadable(line, "it is no line of a recording");
+  return reason;
+}
+
+function isArray(json: Json | undefined): json is readonly Json[] {
+  return Array.isArray(json);
+}
+
+function fieldsOf(json: Json): Readonly<Record<string, Json>> | null {
+  return typeof json === "object" && json !== null && !isList(json) ? json : null;
+}
+
+export function unreadable(line: number, why: string, cause?: unknown): GatewayError {
+  return new GatewayError("recording_unreadable", `Recording can't be read at line ${line}: ${why}`, {
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

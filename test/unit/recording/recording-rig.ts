@@ -1,0 +1,47 @@
+/** A session that is recorded, with an upstream that the test speaks for. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import { type Recording, RecordingReader } from "../../../src/recording/format.ts";
+import { replay } from "../../../src/recording/player.ts";
+import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
+import type { SessionTuning } from "../../../src/session/ports.ts";
+import { createRig } from "../../helpers/session-rig.ts";
+import { MemoryDisk } from "./memory-disk.ts";
+
+export function createRecordedRig(
+  tuning: Partial<SessionTuning> = {},
+  options: Partial<RecordingsOptions> = {},
+  log: Logger = silentLog,
+) {
+  const disk = new MemoryDisk();
+  let recordings: Recordings | null = null;
+  const rig = createRig(tuning, undefined, undefined, undefined, undefined, (clock) => {
+    recordings = new Recordings({
+      folder: join(tmpdir(), "voicewire-recording-test"),
+      isRedacted: false,
+      maxSessionMb: 16,
+      maxFolderMb: 64,
+      clock,
+      wallMs: () => Date.UTC(2027, 0, 31),
+      log,
+      disk,
+      ...options,
+    });
+    return recordings;
+  });
+  const opened = recordings as Recordings | null;
+  if (opened === null) throw new TypeError("Nothing records");
+  /** Ends all recordings, and runs one again. */
+  const replayed = async (index = 0) => {
+    await opened.close();
+    return replay(readLines(disk.lines(index)));
+  };
+  return { ...rig, disk, recordings: opened, replayed };
+}
+
+export function readLines(lines: readonly string[]): Recording {
+  const reader = new RecordingReader();
+  for (const line of lines) reader.line(line);
+  return reader.done();
+}
