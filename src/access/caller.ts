@@ -86,6 +86,11 @@ export class Caller {
     if (!this.mayAny(actions, sessionId)) throw lacksAction(this.#layers, actions, sessionId);
   }
 
+  /** In which sessions, by each of what has to allow it: a name has to be in all of these lists. Empty: in any. */
+  get sessionLists(): readonly (readonly string[])[] {
+    return this.#layers.map(({ grants }) => grants.sessions);
+  }
+
   mayUseVoice(voiceId: string): boolean {
     return this.#layers.every(({ grants }) => isListed(grants.voices, voiceId));
   }

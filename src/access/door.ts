@@ -11,6 +11,7 @@ import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
 import { ConnectionAges } from "./limits/connection-age.ts";
 import { type LimitSettings, Limits } from "./limits/limits.ts";
+import type { Usage } from "./limits/usage.ts";
 import type { OtherNodes } from "./other-nodes.ts";
 
 export interface Door {
@@ -22,6 +23,8 @@ export interface Door {
   readonly ages: ConnectionAges;
   /** The file of keys can't be read as it is now: those from before hold. */
   readonly hasBrokenKeys: boolean;
+  /** What keys and tenants use of their bounds; nothing without keys. */
+  usage(): readonly Usage[];
 }
 
 export interface DoorOptions extends LimitSettings {
@@ -121,6 +124,7 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     get hasBrokenKeys() {
       return file?.isBroken === true;
     },
+    usage: () => (file === null ? [] : limits.usage(file.keys)),
     close: () => {
       file?.close();
       leases.close();

@@ -6,6 +6,7 @@
  * they say.
  */
 import type { Event } from "../protocol/events.ts";
+import type { Surface } from "../protocol/live-view.ts";
 import type { OffsetUnit } from "../protocol/vocabulary.ts";
 import type { LoggedEvent } from "./event-log.ts";
 
@@ -16,6 +17,10 @@ export type Delivery = Uint8Array | LoggedEvent;
 export type SendResult = "sent" | "buffered" | "dropped";
 
 export interface Listener {
+  /** What it comes by, for operators. Default: a socket. */
+  readonly surface?: Surface;
+  /** Its last answer to a ping, ms. Default: nobody has asked. */
+  readonly roundTripMs?: number | null;
   /**
    * Frames and events in their order; a socket sends them in one system call. `offsets`: the unit in which this listener
    * wants the offsets of events. The loop over a batch is the listener's: it is the hottest of all.

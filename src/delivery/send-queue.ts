@@ -37,6 +37,8 @@ export class SendQueue {
   /** Own cursors while behind; null in lockstep with the group. */
   behind: Behind | null = null;
   framesSent = 0;
+  /** Frames that it has missed, as far as a `gap` has said so. */
+  framesDropped = 0;
   /** Frames left out since the last `gap`. */
   #unreportedFrames = 0;
   #isClosed = false;

@@ -22,6 +22,8 @@ import { ConnectionRegistry, type Joining } from "./connections/connection-regis
 import type { Participant } from "./connections/participant.ts";
 import { Playout } from "./connections/playout.ts";
 import { EventWriter } from "./events/event-writer.ts";
+import { SessionHistory } from "./live-view/session-history.ts";
+import { SessionView } from "./live-view/session-view.ts";
 import { Marks } from "./marks.ts";
 import { OutputRouter } from "./output/output-router.ts";
 import { Interruptions } from "./playback/interrupt.ts";
@@ -87,6 +89,8 @@ export class Session {
   readonly under: UnderSounds;
   /** Whose texts are still coming. */
   readonly speakers: Speakers;
+  /** What operators see of it. */
+  readonly view: SessionView;
   readonly #deps: SessionDeps;
   readonly #onClose: (session: Session) => void;
   readonly #output: OutputRouter;
@@ -126,15 +130,18 @@ export class Session {
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
       emitGap: (sendQueue, gap, event) => {
         deps.counters.framesDropped += gap.frames;
+        sendQueue.framesDropped += gap.frames;
         const seq = this.#output.log.seqBefore(event);
         sendQueue.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
       },
     });
     this.#cueRecords = new CueRecords(deps.tuning, () => this.#clock.playheadTicks);
+    const history = new SessionHistory();
     this.#writer = new EventWriter({
       log: this.#output.log,
       counters: deps.counters,
       cueRecords: this.#cueRecords,
+      history,
     });
     this.under = new UnderSounds(this.#writer);
     this.#marks = new Marks(this.#writer, deps.tuning.maxMarks);
@@ -167,6 +174,10 @@ export class Session {
       aheadMs: deps.tuning.aheadMs,
       isListened,
       onSent: keeper === null ? null : () => keeper.sent(this),
+      onDry: (atTicks) => {
+        deps.counters.underruns += 1;
+        history.ranDry(atTicks);
+      },
     });
     const parts = {
       deps,
@@ -185,6 +196,8 @@ export class Session {
       onDeserted: (error) => this.close(error),
     });
     this.#playout = new Playout({ ...parts, participants });
+    const { queue } = this;
+    this.view = new SessionView({ name: this.id, deps, participants, queue, history, playhead: this.#clock });
     const onGone = (utterance: Utterance): void => {
       this.speakers.forget(utterance);
       this.changed();

@@ -55,6 +55,7 @@ const RELEASE_EVERY_MS = 100;
 const RELEASE_SPEED = 2;
 
 export class CarrierListener implements Listener {
+  readonly surface = "call";
   readonly #options: CarrierListenerOptions;
   /** Where on the timeline each mark stands that has not come back, ms; in the order sent. */
   readonly #marks = new Map<string, number>();

@@ -131,6 +131,10 @@ export class Governor {
   get held(): number {
     return this.#held;
   }
+  /** Most that may be held now. */
+  get max(): number {
+    return this.#max;
+  }
   get waiting(): number {
     return this.#waiting;
   }

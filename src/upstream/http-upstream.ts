@@ -135,6 +135,11 @@ export class HttpUpstream {
     this.#requester.limitOpen(max);
   }
 
+  /** Most requests that may hold a connection now. */
+  get maxOpen(): number {
+    return this.#requester.maxOpen;
+  }
+
   stats(): UpstreamStats {
     return this.#requester.stats();
   }

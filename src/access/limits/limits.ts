@@ -9,6 +9,7 @@
 import { ByteRoom } from "../../kit/byte-room.ts";
 import { clientOf } from "../../kit/client-limit.ts";
 import type { Caller } from "../caller.ts";
+import type { KeyRing } from "../keys.ts";
 import { BodyAllowance } from "./body-allowance.ts";
 import type { RateState } from "./limit-error.ts";
 import type { Counted, Rated } from "./meters.ts";
@@ -17,6 +18,7 @@ import { type LowBudget, ScopeCounts, type Spending } from "./scope-counts.ts";
 import { type Scope, type ScopeSettings, Scopes, type ScopesOptions, subjectId } from "./scopes.ts";
 import type { SharedUsage } from "./shared-usage.ts";
 import { Traffic } from "./traffic.ts";
+import { type Usage, usageOf } from "./usage.ts";
 
 const MB = 1024 * 1024;
 
@@ -122,6 +124,16 @@ export class Limits {
   /** How many callers and addresses something is counted of. */
   get sizes(): { readonly callers: number; readonly addresses: number } {
     return { callers: this.#scopes.callers.size, addresses: this.#scopes.addresses.size };
+  }
+
+  /** What the keys and tenants of a file use of their bounds. */
+  usage(keys: KeyRing): Usage[] {
+    const tenants = [...keys.tenants.keys()].flatMap((tenant) =>
+      usageOf(this.#scopes.ofTenant(tenant), this.#counts),
+    );
+    const ofKeys: Usage[] = [];
+    for (const key of keys) ofKeys.push(...usageOf(this.#scopes.ofKey(key), this.#counts));
+    return [...tenants, ...ofKeys];
   }
 
   /** Before a credential from this address is looked at. Throws rate_limited. */

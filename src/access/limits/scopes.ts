@@ -104,20 +104,7 @@ export class Scopes {
   ofCaller({ key, token, tenant }: Caller): readonly Scope[] {
     if (key === null) return [];
     const meters = this.callers;
-    const { grants } = key;
-    const scopes: Scope[] = [
-      {
-        id: `key ${key.id}`,
-        name: "Your key",
-        meters,
-        bounds: this.#keyBounds(key),
-        ...budgetOf(grants.characters, Number.POSITIVE_INFINITY),
-      },
-    ];
-    if (tenant !== "") {
-      const bounds = boundsOf(this.#options.tenantLimits(tenant));
-      scopes.push({ id: `tenant ${tenant}`, name: "Your tenant", meters, bounds });
-    }
+    const scopes = [this.ofKey(key), ...(tenant === "" ? [] : [this.ofTenant(tenant)])];
     if (token === null) return scopes;
     const bounds = this.#boundsOfSubject(token.grants);
     scopes.push({ id: subjectId(key, token), name: "Your token's subject", meters, bounds });
@@ -128,6 +115,21 @@ export class Scopes {
       ...scopes,
       { id: `token ${key.id} ${token.id}`, name: "Your token", meters, bounds: NO_BOUNDS, ...budget },
     ];
+  }
+
+  ofKey(key: Key): Scope {
+    return {
+      id: `key ${key.id}`,
+      name: "Your key",
+      meters: this.callers,
+      bounds: this.#keyBounds(key),
+      ...budgetOf(key.grants.characters, Number.POSITIVE_INFINITY),
+    };
+  }
+
+  ofTenant(tenant: string): Scope {
+    const bounds = boundsOf(this.#options.tenantLimits(tenant));
+    return { id: `tenant ${tenant}`, name: "Your tenant", meters: this.callers, bounds };
   }
 
   #keyBounds(key: Key): Bounds {

@@ -338,6 +338,7 @@ interface Hosted<Connection> {
 
 /** A client that arrived at another node, as its session sees it. */
 export class RelayedListener implements Listener {
+  readonly surface = "other node";
   readonly #link: RelayLink;
   readonly #number: number;
   /** Bytes that waited for the client by the last report of its node. */

@@ -17,6 +17,7 @@ const RETRY_MS = 1000;
 const MESSAGE_END = Buffer.from("\n\n");
 
 export class CaptionsListener implements PlayerListener {
+  readonly surface = "captions";
   readonly #body: ResponseWriter;
   /** The epoch of the session, as `hello` says it. */
   #epoch = "";

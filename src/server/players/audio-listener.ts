@@ -23,6 +23,7 @@ const QUIET_MS = 250;
 const ORDINARY_ENDS: readonly number[] = [1000, 1001];
 
 export class AudioListener implements PlayerListener {
+  readonly surface = "audio";
   readonly #options: AudioListenerOptions;
   readonly #body: ResponseWriter;
   #settleTimer: Timer | null = null;

@@ -136,7 +136,7 @@ class AudioResponse {
     const opusAccount = door.limits.opusAccount(call.caller, call.address);
     participant = audited({ ...call, door }, () =>
       joinSession(session, listener, {
-        joining: { ...joining, opusAccount },
+        joining: { ...joining, tenant: call.caller.tenant, opusAccount },
         isClosed: () => listener.isClosed,
       }),
     );

@@ -199,6 +199,7 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     const participant = session.join(listener, {
       ...joining,
       holder: caller.identity,
+      tenant: caller.tenant,
       mayInterrupt,
       opusAccount: door.limits.opusAccount(caller, data.address),
     });

@@ -30,7 +30,11 @@ export function liveSocket(
   const { clock, counters } = options;
   const roundTrips = new RoundTrips<WebSocket<LiveConnection>>({
     clock,
-    onRoundTrip: (ms) => counters.histograms.observeRoundTrip(ms),
+    onRoundTrip: (ms, socket) => {
+      counters.histograms.observeRoundTrip(ms);
+      const { listener } = socket.getUserData();
+      if (listener instanceof SocketListener) listener.roundTripMs = ms;
+    },
   });
   return {
     ...socketLimits({
@@ -66,6 +70,7 @@ export function liveSocket(
 
 /** The only place that sends. Events become JSON here. */
 export class SocketListener extends UwsBatchSocket<LiveConnection, Delivery> implements ClientListener {
+  roundTripMs: number | null = null;
   #offsets: OffsetUnit = "utf16";
 
   deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {

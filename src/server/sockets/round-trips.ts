@@ -13,13 +13,13 @@ interface PingedSocket {
   ping(message: Uint8Array): unknown;
 }
 
-interface RoundTripsOptions {
+interface RoundTripsOptions<S> {
   readonly clock: Clock;
-  readonly onRoundTrip: (ms: number) => void;
+  readonly onRoundTrip: (ms: number, socket: S) => void;
 }
 
 export class RoundTrips<S extends PingedSocket> {
-  readonly #options: RoundTripsOptions;
+  readonly #options: RoundTripsOptions<S>;
   readonly #shares: readonly Set<S>[] = Array.from({ length: SHARES }, () => new Set<S>());
   /** When the last ping left that was not answered, and its socket's share. */
   readonly #sockets = new Map<S, { share: Set<S>; sentMs: number | null }>();
@@ -27,7 +27,7 @@ export class RoundTrips<S extends PingedSocket> {
   #tick = 0;
   #timer: Timer | null = null;
 
-  constructor(options: RoundTripsOptions) {
+  constructor(options: RoundTripsOptions<S>) {
     this.#options = options;
   }
 
@@ -46,7 +46,7 @@ export class RoundTrips<S extends PingedSocket> {
     const known = this.#sockets.get(socket);
     if (known === undefined || known.sentMs === null || message.byteLength !== STAMP_BYTES) return;
     if (new DataView(message).getFloat64(0) !== known.sentMs) return;
-    this.#options.onRoundTrip(this.#options.clock.nowMs() - known.sentMs);
+    this.#options.onRoundTrip(this.#options.clock.nowMs() - known.sentMs, socket);
     known.sentMs = null;
   }
 

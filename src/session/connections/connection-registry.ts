@@ -42,6 +42,7 @@ export interface Joining {
   readonly resume?: ResumeRequest | null;
   /** See Participant. */
   readonly holder?: string;
+  readonly tenant?: string;
   readonly mayInterrupt?: () => boolean;
   /** It begins there, with all that is said from there on; null: at the playhead. */
   readonly fromTicks?: number | null;
@@ -142,6 +143,7 @@ export class ConnectionRegistry {
       settings,
       resume = null,
       holder = "",
+      tenant = "",
       mayInterrupt,
       fromTicks = null,
       opusAccount = null,
@@ -155,6 +157,7 @@ export class ConnectionRegistry {
       listener,
       settings,
       holder,
+      tenant,
       ...(mayInterrupt === undefined ? {} : { mayInterrupt }),
       opusAccount,
       subscription: this.#subscribe({ listener, opusAccount }, settings, place),

@@ -38,6 +38,8 @@ export interface ParticipantOptions {
   readonly subscription: Subscription;
   readonly textOptions: TextOptions;
   readonly holder?: string;
+  /** Whose it is, for operators. Default: nobody's. */
+  readonly tenant?: string;
   /** By its grants as they are now: also where it joined to listen, and what others say. Default: no. */
   readonly mayInterrupt?: () => boolean;
   /** Default: nobody counts what it hears. */
@@ -70,6 +72,7 @@ export class Participant {
   textOptions: TextOptions;
   /** Whose connection it is: nobody else comes back as it. Empty: no keys are set. */
   readonly holder: string;
+  readonly tenant: string;
   /** Opus that it hears counts for it. */
   readonly opusAccount: OpusAccount | null;
   readonly #mayInterrupt: () => boolean;
@@ -82,6 +85,7 @@ export class Participant {
     this.resumeToken = options.resumeToken;
     this.textOptions = options.textOptions;
     this.holder = options.holder ?? "";
+    this.tenant = options.tenant ?? "";
     this.opusAccount = options.opusAccount ?? null;
     this.#mayInterrupt = options.mayInterrupt ?? (() => false);
     this.#moment = options.moment;
@@ -159,6 +163,11 @@ export class Participant {
     entering(this.#tape, { name: "acknowledge", says: () => [this.id, atMs, source] }, () => {
       this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...this.#moment() };
     });
+  }
+
+  /** When it has said last where it is, clock ms; null: never. */
+  get lastAckMs(): number | null {
+    return this.#ack?.nowMs ?? null;
   }
 
   /** Where this listener is by its own word, or null when it has not said so lately. */

@@ -4,6 +4,7 @@ import type { Counters } from "../../metrics/counters.ts";
 import type { Event } from "../../protocol/events.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
 import type { CueRecords } from "../captions/cue-records.ts";
+import type { SessionHistory } from "../live-view/session-history.ts";
 
 /** Makes the event once its number is known. Offsets count UTF-16 code units. */
 export type EventBuilder = (base: { readonly seq: number; readonly at_ms: number }) => Event;
@@ -13,6 +14,7 @@ export interface EventWriterOptions {
   readonly counters: Counters;
   /** Remembers cues for files. */
   readonly cueRecords: CueRecords;
+  readonly history: SessionHistory;
 }
 
 export class EventWriter {
@@ -31,9 +33,10 @@ export class EventWriter {
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
     const event = build({ seq: this.#seq, at_ms: msOfTicks(place.positionTicks) });
-    const { log, counters, cueRecords } = this.#options;
+    const { log, counters, cueRecords, history } = this.#options;
     const entry = log.append(event, place);
     counters.eventsMade += 1;
     cueRecords.note(entry);
+    history.note(event);
   }
 }

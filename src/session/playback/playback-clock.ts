@@ -58,6 +58,8 @@ export interface PlaybackClockOptions {
   readonly isListened: () => boolean;
   /** Listeners were sent audio; null: nobody asks. */
   readonly onSent: (() => void) | null;
+  /** Audio has run dry in the middle of an utterance. */
+  readonly onDry: (atTicks: number) => void;
 }
 
 export class PlaybackClock {
@@ -88,6 +90,11 @@ export class PlaybackClock {
   /** Where a listener without delay is now. */
   get playheadTicks(): number {
     return this.#playhead.at(this.#options.clock.nowMs(), this.#options.queue.writeTicks);
+  }
+
+  /** Whether the playhead moves. */
+  get isMoving(): boolean {
+    return this.#playhead.isRunning;
   }
 
   /** When the playhead will pass (or passed) a position, clock ms. */
@@ -210,7 +217,7 @@ export class PlaybackClock {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
       else {
         const isDry = isListened && !queue.isIdle && queue.nextEndTicks === null;
-        if (isDry) this.#options.counters.underruns += 1;
+        if (isDry) this.#options.onDry(startTicks);
         this.#playhead.stop(startTicks);
       }
     }

@@ -149,6 +149,13 @@ export class PlaybackQueue {
   get unplayed(): readonly Utterance[] {
     return [...this.#utterances];
   }
+  /** The first one that is not over for a listener without delay; null: none. */
+  get first(): Utterance | null {
+    return this.#utterances[0] ?? null;
+  }
+  get length(): number {
+    return this.#utterances.length;
+  }
   /** Utterances of which nothing has been spoken. */
   get unbegun(): readonly Utterance[] {
     return this.#utterances.filter(({ state }) => state.kind === "queued");

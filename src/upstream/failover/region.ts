@@ -13,6 +13,12 @@ export interface RegionStats {
   /** Those of them that went on to another region. */
   readonly failovers: number;
   readonly limits: readonly GroupLimit[];
+  /** Requests that hold a connection, those that wait for one, and most that may hold one. */
+  readonly open: number;
+  readonly queued: number;
+  readonly maxOpen: number;
+  /** Requests that failed in the last minute because it does not work. */
+  readonly errorsLastMinute: number;
 }
 
 export interface RegionOptions extends Omit<HttpUpstreamOptions, "onOutcome"> {
@@ -49,12 +55,15 @@ export class Region {
   }
 
   stats(): RegionStats {
+    const { open, queued } = this.upstream.stats();
     return {
       name: this.name,
       isHealthy: this.health.isUp,
       requests: this.#requests,
       failovers: this.failovers,
       limits: this.upstream.limits(MAX_LIMITS),
+      ...{ open, queued, maxOpen: this.upstream.maxOpen },
+      errorsLastMinute: this.health.errorsLastMinute,
     };
   }
 

@@ -2,6 +2,7 @@
 import type { ErrorCode } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
+import { MinuteCount } from "../../kit/minute-count.ts";
 import { Health, type HealthChange, type HealthOptions } from "./health.ts";
 import type { CheckResult } from "./health-check.ts";
 
@@ -19,6 +20,7 @@ export interface WatchedHealthOptions extends HealthOptions {
 export class WatchedHealth {
   readonly #options: WatchedHealthOptions;
   readonly #health: Health;
+  readonly #errors = new MinuteCount();
   #checkTimer: Timer | null = null;
   #isWatched = false;
   #isChecking = false;
@@ -35,6 +37,11 @@ export class WatchedHealth {
   /** When it failed last; -Infinity: never. */
   get failedMs(): number {
     return this.#health.failedMs;
+  }
+
+  /** Requests that failed because of it. */
+  get errorsLastMinute(): number {
+    return this.#errors.at(this.#options.clock.nowMs());
   }
 
   /** Checks it from now on while nobody asks: for one that there is another beside. Ended by `close`. Idempotent. */
@@ -54,6 +61,7 @@ export class WatchedHealth {
     const { downForMs } = this.#health;
     if (fault === null) this.#report(this.#health.answered(), { downForMs });
     else {
+      this.#errors.add(this.#options.clock.nowMs());
       this.#report(this.#health.failed(), { code: fault });
       this.#armCheck();
     }

@@ -126,12 +126,15 @@ export class ServiceUpstream {
   }
 
   region(): RegionStats {
+    const { open, queued } = this.#requester.stats();
     return {
       name: this.name,
       isHealthy: this.#health.isUp,
       requests: this.#requests,
       failovers: 0,
       limits: this.#requester.limits(MAX_LIMITS),
+      ...{ open, queued, maxOpen: this.#requester.maxOpen },
+      errorsLastMinute: this.#health.errorsLastMinute,
     };
   }
 

@@ -153,6 +153,11 @@ export class Requester {
     this.#governor.limit(max);
   }
 
+  /** Most requests that may hold a connection now. */
+  get maxOpen(): number {
+    return this.#governor.max;
+  }
+
   stats(): UpstreamStats {
     const { held, waiting, refused } = this.#governor;
     return { open: held, queued: waiting, refused, connected: this.#connections.connected };
