@@ -19,6 +19,8 @@ const OWNER_ALONE = 0o700;
 const KEPT_FREE_BYTES = 256 * 1024 * 1024;
 const CHECK_FREE_MS = 5000;
 const MB = 1024 * 1024;
+/** So much has to be free in a folder that was full before anything is recorded again. */
+const MIN_ROOM_BYTES = MB;
 
 export interface RecordingsOptions {
   readonly folder: string;
@@ -58,6 +60,8 @@ export class Recordings implements SessionRecorder {
   #folderBytes: number;
   #writtenBytes = 0;
   #isDiskLow = false;
+  /** Something did not fit into the folder, and nothing was deleted since. */
+  #isFolderFull = false;
   #isFailing = false;
   #isClosed = false;
   #checkTimer: Timer | null = null;
@@ -158,7 +162,10 @@ export class Recordings implements SessionRecorder {
 
   #take(bytes: number): EndReason | null {
     const refused = this.#refusal(bytes);
-    if (refused !== null) return refused;
+    if (refused !== null) {
+      this.#isFolderFull = refused === "folder_full";
+      return refused;
+    }
     this.#folderBytes += bytes;
     this.#writtenBytes += bytes;
     return null;
@@ -166,7 +173,8 @@ export class Recordings implements SessionRecorder {
 
   #refusal(bytes: number): EndReason | null {
     if (this.#isDiskLow) return "disk";
-    return this.#folderBytes + bytes > this.#options.maxFolderMb * MB ? "folder_full" : null;
+    const isFull = this.#isFolderFull || this.#folderBytes + bytes > this.#options.maxFolderMb * MB;
+    return isFull ? "folder_full" : null;
   }
 
   #checkFree(): void {
@@ -179,6 +187,8 @@ export class Recordings implements SessionRecorder {
     );
     this.#checkTimer = clock.at(clock.nowMs() + CHECK_FREE_MS, () => {
       this.#folderBytes = bytesIn(folder) ?? this.#folderBytes;
+      const freeBytes = this.#options.maxFolderMb * MB - this.#folderBytes;
+      if (freeBytes > MIN_ROOM_BYTES) this.#isFolderFull = false;
       this.#checkFree();
     });
   }

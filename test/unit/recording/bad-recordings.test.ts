@@ -1,0 +1,102 @@
+/** Recordings that were edited, cut off or are of another form; and replays that are unlike what was recorded. */
+import { describe, expect, it } from "vitest";
+import { Chain } from "../../../src/recording/format.ts";
+import { replay } from "../../../src/recording/player.ts";
+import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
+import { createRecordedRig, readLines } from "./recording-rig.ts";
+
+async function recordedLines(): Promise<string[]> {
+  const rig = createRecordedRig();
+  const { send } = rig.join("format=ulaw_8000&events=words");
+  send({ type: "speak", text: "Hello there.", utterance_id: "u" });
+  await Promise.resolve();
+  rig.requests[0]?.head();
+  rig.requests[0]?.chunk(countingUlaw(600), { alignment: evenAlignment("Hello there.", 50) });
+  rig.requests[0]?.handlers.end();
+  rig.clock.advance(2000);
+  await rig.recordings.close();
+  return rig.disk.lines();
+}
+
+/** The lines with other JSON, and hashes that are right again. */
+function signedAgain(lines: readonly string[], edit: (json: string) => string): string[] {
+  const chain = new Chain();
+  return lines.map((line) => chain.sign(edit(line.slice(17))));
+}
+
+describe("a recording", () => {
+  it("that was edited is refused, with the line", async () => {
+    const lines = await recordedLines();
+    const edited = lines.findIndex((line) => line.includes("Hello"));
+    lines[edited] = (lines[edited] ?? "").replace("Hello", "Hallo");
+    expect(() => readLines(lines)).toThrow(`line ${edited + 1}: the line was edited`);
+    expect(() => readLines(lines)).toThrow(expect.objectContaining({ code: "recording_unreadable" }));
+  });
+
+  it("of which a line is missing is refused, with the line behind it", async () => {
+    const lines = await recordedLines();
+    lines.splice(5, 1);
+    expect(() => readLines(lines)).toThrow(/line 6: the line was edited, or one before it is missing/);
+  });
+
+  it("that ends without its last line is read, and says so", async () => {
+    const lines = await recordedLines();
+    expect(readLines(lines).end).toBe("shutdown");
+    const cut = readLines(lines.slice(0, -4));
+    expect(cut.end).toBeNull();
+    expect(replay(cut).difference).toBeNull();
+  });
+
+  it("of another form is refused with both forms", async () => {
+    const lines = signedAgain(await recordedLines(), (json) =>
+      json.replace('"voicewire_recording":1', '"voicewire_recording":2'),
+    );
+    expect(() => readLines(lines)).toThrow(/of form 2, expected 1: run the voicewire that wrote it/);
+  });
+
+  it("of which something is none is refused", () => {
+    for (const lines of [[""], ["{}"], ["hello there, this is a text"]]) {
+      expect(() => readLines(lines)).toThrow(/line 1: it is no recording of voicewire/);
+    }
+    expect(() => readLines([])).toThrow(/it is empty/);
+  });
+});
+
+describe("the first difference", () => {
+  it("names connection, message and field of an event", async () => {
+    const lines = signedAgain(await recordedLines(), (json) =>
+      json.replace(
+        '\\"type\\":\\"utterance.started\\",\\"seq\\":',
+        '\\"type\\":\\"utterance.started\\",\\"seq\\":9',
+      ),
+    );
+    const { difference } = replay(readLines(lines));
+    expect(difference).toMatchObject({
+      what: "deliver",
+      connection: 1,
+      field: expect.stringMatching(/^new events\.0\.seq$/),
+    });
+    expect(difference?.message).toBeGreaterThan(1);
+  });
+
+  it("is found where the audio of the upstream was another", async () => {
+    const other = Buffer.from(countingUlaw(600).map((byte) => (byte + 1) % 251)).toString("base64");
+    const own = Buffer.from(countingUlaw(600)).toString("base64");
+    const lines = signedAgain(await recordedLines(), (json) => json.replace(own, other));
+    expect(replay(readLines(lines)).difference?.what).toMatch(/^(wave|deliver)$/);
+  });
+
+  it("is found where the session did less than was recorded", async () => {
+    const lines = signedAgain(await recordedLines(), (json) =>
+      json.includes('"command"') ? json.replace(/\[(\[.*)\]\]$/, '[$1,["ask",[7,{}]]]]') : json,
+    );
+    expect(replay(readLines(lines)).difference).toMatchObject({ recorded: "ask", replayed: "nothing more" });
+  });
+
+  it("a call of something that is not there is refused with its line", async () => {
+    const lines = signedAgain(await recordedLines(), (json) =>
+      json.replace("timer#", "tomer#").replace("tick#", "tack#"),
+    );
+    expect(() => replay(readLines(lines))).toThrow(/line \d+: it calls what is not there/);
+  });
+});
