@@ -38,7 +38,13 @@ publishTypes(["index.d.ts", "client/index.d.ts"]);
 if (existsSync("dist/main.js")) chmodSync("dist/main.js", 0o755);
 tsc("src/page/tsconfig.json");
 await build({
-  entryPoints: ["src/page/main.ts", "src/page/style.css"],
+  entryPoints: [
+    "src/page/main.ts",
+    "src/page/style.css",
+    "src/page/admin/main.ts",
+    "src/page/admin/style.css",
+  ],
+  outbase: "src/page",
   outdir: "dist/page",
   bundle: true,
   format: "esm",
@@ -48,4 +54,4 @@ await build({
   minify: true,
   legalComments: "linked",
 });
-cpSync("src/page/index.html", "dist/page/index.html");
+for (const page of ["index.html", "admin/index.html"]) cpSync(`src/page/${page}`, `dist/page/${page}`);

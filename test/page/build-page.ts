@@ -7,11 +7,14 @@ import { build } from "esbuild";
 
 const SOURCE = fileURLToPath(new URL("../../src/page/", import.meta.url));
 
-/** Returns the folder with index.html, style.css and main.js. */
+/** Returns the folder with index.html, style.css and main.js, and those of the live view in `admin`. */
 export async function buildPage(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "voicewire-page-"));
   await build({
-    entryPoints: [join(SOURCE, "main.ts"), join(SOURCE, "style.css")],
+    entryPoints: ["main.ts", "style.css", "admin/main.ts", "admin/style.css"].map((file) =>
+      join(SOURCE, file),
+    ),
+    outbase: SOURCE,
     outdir: folder,
     bundle: true,
     format: "esm",
@@ -19,6 +22,6 @@ export async function buildPage(): Promise<string> {
     target: "es2022",
     logLevel: "silent",
   });
-  copyFileSync(join(SOURCE, "index.html"), join(folder, "index.html"));
+  for (const page of ["index.html", "admin/index.html"]) copyFileSync(join(SOURCE, page), join(folder, page));
   return folder;
 }
