@@ -1,6 +1,7 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
 import { createDoor, type Door } from "./access/door.ts";
@@ -21,6 +22,7 @@ import { Ledger } from "./ledger/ledger.ts";
 import { openLedgerFile } from "./ledger/ledger-file.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
+import type { LiveUpstream } from "./protocol/live-view.ts";
 import { Recordings } from "./recording/recordings.ts";
 import { type AudioSocketServer, startAudioSocket } from "./server/carriers/audiosocket.ts";
 import { AudioSocketTickets } from "./server/carriers/audiosocket-tickets.ts";
@@ -29,6 +31,8 @@ import { readCarrierRules } from "./server/carriers/carrier-rules.ts";
 import { readNetworks, readPeerList } from "./server/carriers/rtp-networks.ts";
 import { RtpPorts, readPortRange } from "./server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "./server/listen.ts";
+import { GatewaySource } from "./server/live-view/gateway-source.ts";
+import type { LiveSource } from "./server/live-view/live-source.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
 import { VoiceNames } from "./server/proxy/voice-names.ts";
@@ -51,6 +55,7 @@ import type { TracingSettings } from "./tracing/tracing-settings.ts";
 import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
 import { defaultVoice } from "./upstream/default-voice.ts";
+import type { RegionStats } from "./upstream/failover/region.ts";
 import type { ServiceConfig } from "./upstream/services/service-config.ts";
 import { createServiceUpstream } from "./upstream/services/services.ts";
 import { UpstreamRouter } from "./upstream/upstream-router.ts";
@@ -112,6 +117,8 @@ export interface Gateway {
   cluster(): { readonly alive: number; readonly takenOver: number } | null;
   /** Prometheus text. */
   metrics(): Promise<string>;
+  /** What the live view shows. */
+  readonly liveView: LiveSource;
   state(): GatewayState;
   /** Takes nothing new, and resolves when speech has ended (at most `drainMs`); connections stay until `close`. */
   settle(): Promise<void>;
@@ -204,7 +211,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   begun.add(() => insecure?.close());
   const server = await listenToClients(core, parts);
   const metrics = metricsOf(core, parts, { server, isInsecure: insecure !== null });
-  const operations = await listenToOperators(core, parts, metrics);
+  const liveView = liveSourceOf(core, parts);
+  const operations = await listenToOperators(core, parts, { metrics, liveView });
   const audioSocket = await listenToAudioSocket(core, calls);
   const wyoming = await listenToWyoming(core, upstreams);
   warmUp(upstreams, log);
@@ -241,6 +249,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     counters,
     cluster: () => (cluster === null ? null : nodesOf(cluster)),
     metrics,
+    liveView,
     state: () => ({
       sessions: sessions.count,
       isDraining: sessions.isLeaving,
@@ -617,9 +626,9 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
 
 /** null: there is no such port. */
 async function listenToOperators(
-  { config, door, begun, rules, ledger, recordings }: Core,
+  { options, config, clock, door, begun, rules, ledger, recordings }: Core,
   { upstreams: { upstream }, live: { sessions }, cluster }: Parts,
-  metrics: () => Promise<string>,
+  { metrics, liveView }: Pick<Gateway, "metrics" | "liveView">,
 ): Promise<ListeningPort | null> {
   if (config.opsPort === "off") return null;
   const operations = await startOperations({
@@ -630,6 +639,9 @@ async function listenToOperators(
     sessions,
     server: SERVER,
     metrics,
+    liveView,
+    clock,
+    liveFolder: options.pageFolder === undefined ? undefined : join(options.pageFolder, "admin"),
     upstream: () => upstreamState(upstream),
     details: () => ({
       ...(cluster === null ? {} : { bus: cluster.busState }),
@@ -719,6 +731,43 @@ function metricsOf(
     serviceHangs: () => options.service?.hangs ?? null,
   });
   return async () => `${await exposition()}\n${calls.calls.stats.render()}`;
+}
+
+/** What the live view shows of this process. */
+function liveSourceOf(
+  { options, clock, door, begun }: Core,
+  { upstreams: { upstream }, live: { sessions }, cluster }: Parts,
+): LiveSource {
+  const own = options.cluster?.nodeName ?? hostname();
+  const source = new GatewaySource({
+    node: { name: own, version: VERSION },
+    ...{ clock, door, sessions },
+    upstreams: () => upstream.regions().map(liveUpstreamOf),
+    otherNodes: () =>
+      (cluster?.nodes ?? [])
+        .filter(({ name }) => name !== own)
+        .map(({ name, state, facts: { load, isDraining } }) => ({
+          ...{ name, state, load },
+          is_draining: isDraining,
+        })),
+  });
+  begun.add(() => source.close());
+  return source;
+}
+
+function liveUpstreamOf({ name, limits, ...stats }: RegionStats): LiveUpstream {
+  // Models have limits of their own: only where there is one is it the region's.
+  const [learned = null] = limits.length === 1 ? limits : [];
+  return {
+    name,
+    is_healthy: stats.isHealthy,
+    open: stats.open,
+    queued: stats.queued,
+    limit: Math.min(stats.maxOpen, learned?.limit ?? stats.maxOpen),
+    requests: stats.requests,
+    failovers: stats.failovers,
+    errors_last_minute: stats.errorsLastMinute,
+  };
 }
 
 function endSeconds(certificate: Certificate | null): number | null {

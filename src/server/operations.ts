@@ -2,13 +2,18 @@
  * The operations port: figures and details for the people who run the gateway, on an address of its own, so that who
  * reaches the public port does not read them.
  */
+
 import { App } from "uWebSockets.js";
+import { fileURLToPath } from "node:url";
 import type { Door } from "../access/door.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { Reply } from "./http.ts";
 import { type ListeningPort, listen } from "./listen.ts";
+import type { LiveSource } from "./live-view/live-source.ts";
+import { routeLiveView } from "./live-view/live-view.ts";
 import { CheckedRoutes, needs } from "./routes.ts";
 
 export interface UpstreamState {
@@ -31,6 +36,11 @@ export interface OperationsOptions {
   readonly upstream: () => UpstreamState;
   /** Prometheus text. */
   readonly metrics: () => Promise<string>;
+  /** What the live view shows. */
+  readonly liveView: LiveSource;
+  readonly clock: Clock;
+  /** Folder of the live view's page; default: as it is built. */
+  readonly liveFolder?: string | undefined;
   /** More of the answers of /healthz and /readyz. */
   readonly details?: () => object;
 }
@@ -62,8 +72,10 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
       (thrown: unknown) => reply.fail(thrown),
     );
   });
+  const { liveView: source, liveFolder = fileURLToPath(new URL("../page/admin", import.meta.url)) } = options;
+  routeLiveView(routes, { ...options, source, folder: liveFolder });
   routes.any("/*", "known", (res) => {
-    const what = "No such path on the operations port, expected /metrics, /healthz or /readyz";
+    const what = "No such path on the operations port, expected /admin, /metrics, /healthz or /readyz";
     new Reply(res, "same-origin").fail(new GatewayError("not_found", what));
   });
   return await listen(app, { host, port, flag: "ops-port" });

@@ -17,24 +17,38 @@ const TYPES: Readonly<Record<string, string>> = {
  * Scripts, styles and sockets from here only (`'self'` is ws: and wss: of the same host, too); WebAssembly for the decoder that
  * stands in for WebCodecs.
  */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const SCRIPTS = "'self' 'wasm-unsafe-eval'";
+
+function securityPolicy(scripts: string): string {
+  return [
+    "default-src 'none'",
+    `script-src ${scripts}`,
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
 
 /** What the page never asks for; it plays sound, and nothing else. */
 const PERMISSIONS_POLICY = ["camera", "display-capture", "geolocation", "microphone", "payment", "usb"]
   .map((feature) => `${feature}=()`)
   .join(", ");
 
-/** Path -> answer; `/` is index.html. An empty map when the folder has not been built. */
-export function loadPage(folder: string): ReadonlyMap<string, Answer> {
+interface PagePlace {
+  /** The path of index.html, below which the other files are; default: the root. */
+  readonly at?: string;
+  /** What may run, as a source list of the content security policy. */
+  readonly scripts?: string;
+}
+
+/** Path -> answer. An empty map when the folder has not been built. */
+export function loadPage(
+  folder: string,
+  { at = "", scripts = SCRIPTS }: PagePlace = {},
+): ReadonlyMap<string, Answer> {
   const answers = new Map<string, Answer>();
   let names: string[];
   try {
@@ -51,13 +65,13 @@ export function loadPage(folder: string): ReadonlyMap<string, Answer> {
       contentType,
       body: readFileSync(join(folder, name)),
       headers: {
-        "content-security-policy": CONTENT_SECURITY_POLICY,
+        "content-security-policy": securityPolicy(scripts),
         "permissions-policy": PERMISSIONS_POLICY,
         "cache-control": "no-cache",
       },
     };
-    answers.set(`/${name}`, answer);
-    if (name === "index.html") answers.set("/", answer);
+    answers.set(`${at}/${name}`, answer);
+    if (name === "index.html") answers.set(at === "" ? "/" : at, answer);
   }
   return answers;
 }

@@ -146,11 +146,15 @@ function routeHealth(app: Routes, { sessions }: ServerOptions): void {
     const { status, body } = readiness(sessions);
     new Reply(res).json(status, body);
   });
-  app.any("/metrics", "known", (res) => {
-    const where =
-      "Metrics are on the operations port (settings ops-host and ops-port), which serve prints at its start";
-    new Reply(res).fail(new GatewayError("not_found", where));
-  });
+  for (const [path, what] of [
+    ["/metrics", "Metrics are"],
+    ["/admin", "The live view is"],
+  ] as const) {
+    app.any(path, "known", (res) => {
+      const where = `${what} on the operations port (settings ops-host and ops-port), which serve prints at its start`;
+      new Reply(res).fail(new GatewayError("not_found", where));
+    });
+  }
 }
 
 /** Describes the native socket, as /openapi.json does the speech service. */

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { connect as connectTcp } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { LiveView } from "../../src/protocol/live-view.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort, freePortPair } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
@@ -73,6 +74,30 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, ind
 describe.skipIf(missing !== undefined)(
   `voicewire serve --workers${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
+    test("one live view has the sessions of all workers, and opens any of them", async () => {
+      const { program, url, opsUrl } = await serveTwo();
+      await using _ = program;
+      const clients = await Promise.all(
+        names(8).map((name) => LiveClient.connect(url, `/live/${name}?format=none`)),
+      );
+      type View = Pick<LiveView, "nodes" | "sessions">;
+      const look = async (query: string) => {
+        const answer = await fetch(`${opsUrl}/admin/state?${query}`);
+        return (await answer.json()) as { view: View; opened?: { session: { name: string } } };
+      };
+      const { view } = await look("order=name");
+      expect(view.sessions.rows.map(({ name }) => name)).toEqual(names(8));
+      expect(view.nodes.map(({ name }) => name)).toEqual(["worker-1", "worker-2"]);
+      expect(new Set(view.sessions.rows.map(({ node }) => node)).size).toBe(2);
+      for (const name of names(8)) {
+        expect((await look(`session=${name}`)).opened?.session.name).toBe(name);
+      }
+      const page = await fetch(`${opsUrl}/admin`);
+      expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+      expect((await fetch(`${opsUrl}/admin/main.js`)).status).toBe(200);
+      for (const client of clients) expect(client.closed).toBeNull();
+    });
+
     test("20 sessions with their speakers and listeners anywhere are all heard; one scrape counts them all", async () => {
       const { program, url, opsUrl } = await serveTwo();
       await using _ = program;

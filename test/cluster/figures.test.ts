@@ -1,6 +1,7 @@
 /** What a node of a cluster says on its operations port. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { LiveView, OpenedSession } from "../../src/protocol/live-view.ts";
 import { heartbeatsOf, startNodes, type TestNode, type TestNodes } from "../helpers/cluster-nodes.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
@@ -54,6 +55,23 @@ it("a node counts its nodes, sessions, relayed clients and what they cost on the
   expect(sentBytes).toBeGreaterThan(far.audio.length);
   expect(other.get('voicewire_cluster_relay_bytes_total{direction="in"}')).toBe(sentBytes);
   expect(other.get('voicewire_cluster_relay_messages_total{direction="in"}')).toBeGreaterThan(0);
+});
+
+it("a node's live view has its own sessions, and names the other nodes", async () => {
+  const { one, two } = nodes;
+  await using near = await TestClient.connect(one.gateway, "/live/seen?format=none");
+  await near.next("hello");
+  await using far = await TestClient.connect(two.gateway, "/live/seen?format=none&role=listener");
+  await far.next("hello");
+  const stateOf = async ({ gateway }: TestNode) => {
+    const answer = await fetch(`${gateway.opsUrl}/admin/state?session=seen&order=name`);
+    return (await answer.json()) as { view: LiveView; opened: OpenedSession | null };
+  };
+  const [owner, other] = await Promise.all([stateOf(one), stateOf(two)]);
+  expect(owner.view.sessions.rows.map(({ name }) => name)).toContain("seen");
+  expect(owner.opened?.listeners.map(({ surface }) => surface)).toEqual(["socket", "other node"]);
+  expect([other.view.sessions.matching, other.opened]).toEqual([0, null]);
+  expect(owner.view.other_nodes).toMatchObject([{ name: other.view.nodes[0]?.name, state: "alive" }]);
 });
 
 it("a node without its bus says so, and is ready", async () => {

@@ -12,6 +12,7 @@ import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
 import { type CarrierSettings, readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
 import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
+import { GatewaySource } from "../../../src/server/live-view/gateway-source.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
 import { VoiceNames } from "../../../src/server/proxy/voice-names.ts";
@@ -137,6 +138,12 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     server: "voicewire/test",
     metrics: () => Promise.resolve(`other_total 1\n${calls.stats.render()}`),
     upstream: () => ({ open: 0, queued: 0, regions: [] }),
+    clock: systemClock,
+    liveView: new GatewaySource({
+      clock: systemClock,
+      ...{ door, sessions, upstreams: () => [], otherNodes: () => [] },
+      node: { name: "test", version: "test" },
+    }),
   });
   return {
     edge,

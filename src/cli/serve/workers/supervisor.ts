@@ -11,6 +11,7 @@ import type { Config } from "../../../config.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { listenUrl } from "../../../kit/listen-url.ts";
 import type { Logger } from "../../../kit/log.ts";
+import { mergeViews } from "../../../server/live-view/merge-views.ts";
 import { certificateFiles, readCertificate } from "../../../server/tls/certificate.ts";
 import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
 import type { VoiceConfig } from "../../../upstream/voices/voice-config.ts";
@@ -210,6 +211,11 @@ class Supervisor {
         regions: this.#workers.find(({ state }) => state !== null)?.state?.upstream.regions ?? [],
       }),
       metrics: () => this.#metrics(),
+      liveView: {
+        look: async (look) => mergeViews(await this.#askAll((worker) => worker.look(look)), look),
+        open: async (look) => (await this.#askAll((worker) => worker.open(look)))[0] ?? null,
+      },
+      clock,
     }).catch((thrown: unknown) => {
       door.close();
       throw thrown;
@@ -223,6 +229,12 @@ class Supervisor {
 
   #sum(of: (state: NonNullable<WorkerProcess["state"]>) => number): number {
     return this.#workers.reduce((sum, { state }) => sum + (state === null ? 0 : of(state)), 0);
+  }
+
+  /** Without those that have no answer. */
+  async #askAll<T>(ask: (worker: WorkerProcess) => Promise<T | null>): Promise<T[]> {
+    const answers = await Promise.all(this.#workers.map(ask));
+    return answers.filter((answer) => answer !== null);
   }
 
   async #metrics(): Promise<string> {

@@ -2,6 +2,8 @@
 import type { Config } from "../../../config.ts";
 import type { ErrorCode } from "../../../errors.ts";
 import type { GatewayState } from "../../../gateway.ts";
+import type { LiveView, OpenedSession } from "../../../protocol/live-view.ts";
+import type { Look, OpenLook } from "../../../server/live-view/live-source.ts";
 import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
 import type { VoiceConfig } from "../../../upstream/voices/voice-config.ts";
 import type { BaseUrl } from "../upstream.ts";
@@ -23,10 +25,21 @@ export interface WorkerStart {
   readonly voices: readonly VoiceConfig[];
 }
 
+/** Answered with the same id. */
+export type Question =
+  | { readonly type: "metrics"; readonly id: number }
+  | { readonly type: "look"; readonly id: number; readonly look: Look }
+  | { readonly type: "open"; readonly id: number; readonly look: OpenLook };
+
+export type Answer =
+  | { readonly type: "metrics"; readonly id: number; readonly text: string }
+  | { readonly type: "look"; readonly id: number; readonly view: LiveView }
+  | { readonly type: "open"; readonly id: number; readonly opened: OpenedSession | null };
+
 export type ToWorker =
   | WorkerStart
   | { readonly type: "ping" }
-  | { readonly type: "metrics"; readonly id: number }
+  | Question
   /** Take nothing new, and say when speech has ended. */
   | { readonly type: "settle" }
   | { readonly type: "close" };
@@ -36,6 +49,6 @@ export type FromWorker =
   | { readonly type: "listening" }
   | { readonly type: "failed"; readonly code: ErrorCode; readonly message: string }
   | { readonly type: "pong"; readonly state: GatewayState }
-  | { readonly type: "metrics"; readonly id: number; readonly text: string }
+  | Answer
   /** Also where the worker alone was asked to end, by a signal. */
   | { readonly type: "settled" };

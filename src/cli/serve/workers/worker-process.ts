@@ -8,9 +8,11 @@ import { GatewayError } from "../../../errors.ts";
 import type { GatewayState } from "../../../gateway.ts";
 import type { Clock, Timer } from "../../../kit/clock.ts";
 import type { Logger } from "../../../kit/log.ts";
+import type { LiveView, OpenedSession } from "../../../protocol/live-view.ts";
+import type { Look, OpenLook } from "../../../server/live-view/live-source.ts";
 import type { Child } from "../child.ts";
 import { HangWatch } from "../hang-watch.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
+import type { Answer, FromWorker, Question, ToWorker, WorkerStart } from "./worker-messages.ts";
 
 export interface WorkerProcessOptions {
   readonly worker: number;
@@ -30,7 +32,9 @@ const MAX_BACKOFF_MS = 5_000;
 const HEALTHY_MS = 10_000;
 const START_DEADLINE_MS = 60_000;
 const CLOSE_DEADLINE_MS = 5_000;
-const METRICS_DEADLINE_MS = 2_000;
+const ANSWER_DEADLINE_MS = 2_000;
+/** Questions that wait for their answers: more than Prometheus and all watchers ask in that time. */
+const MAX_ASKED = 256;
 
 interface Running {
   readonly child: Child<ToWorker, FromWorker>;
@@ -50,7 +54,7 @@ export class WorkerProcess {
   #startedAtMs = 0;
   #restartTimer: Timer | undefined;
   #isStopping = false;
-  readonly #asked = new Map<number, (text: string | null) => void>();
+  readonly #asked = new Map<number, (answer: Answer | null) => void>();
   #nextAsk = 1;
   #onSettled: () => void = () => undefined;
 
@@ -109,20 +113,37 @@ export class WorkerProcess {
   }
 
   /** Its metrics; null where it is down or does not answer. */
-  metrics(): Promise<string | null> {
+  async metrics(): Promise<string | null> {
+    const answer = await this.#ask((id) => ({ type: "metrics", id }));
+    return answer?.type === "metrics" ? answer.text : null;
+  }
+
+  /** null as for `metrics`. */
+  async look(look: Look): Promise<LiveView | null> {
+    const answer = await this.#ask((id) => ({ type: "look", id, look }));
+    return answer?.type === "look" ? answer.view : null;
+  }
+
+  /** null also where it has no such session. */
+  async open(look: OpenLook): Promise<OpenedSession | null> {
+    const answer = await this.#ask((id) => ({ type: "open", id, look }));
+    return answer?.type === "open" ? answer.opened : null;
+  }
+
+  #ask(question: (id: number) => Question): Promise<Answer | null> {
     const running = this.#running;
-    if (running === null) return Promise.resolve(null);
+    if (running === null || this.#asked.size >= MAX_ASKED) return Promise.resolve(null);
     const { clock } = this.#options;
     const id = this.#nextAsk++;
     return new Promise((resolve) => {
-      const timer = clock.at(clock.nowMs() + METRICS_DEADLINE_MS, () => answer(null));
-      const answer = (text: string | null): void => {
+      const timer = clock.at(clock.nowMs() + ANSWER_DEADLINE_MS, () => answered(null));
+      const answered = (answer: Answer | null): void => {
         timer.cancel();
         this.#asked.delete(id);
-        resolve(text);
+        resolve(answer);
       };
-      this.#asked.set(id, answer);
-      running.child.send({ type: "metrics", id });
+      this.#asked.set(id, answered);
+      running.child.send(question(id));
     });
   }
 
@@ -155,7 +176,7 @@ export class WorkerProcess {
   }
 
   #take(report: Exclude<FromWorker, { readonly type: "listening" | "failed" }>): void {
-    if (report.type === "metrics") this.#asked.get(report.id)?.(report.text);
+    if ("id" in report) this.#asked.get(report.id)?.(report);
     else if (report.type === "pong" && this.#running !== null) {
       this.#running.state = report.state;
       this.#running.watch.answered();

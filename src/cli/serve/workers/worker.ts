@@ -11,7 +11,7 @@ import { createFileLog, createLog } from "../../log.ts";
 import { CHILD_PIPE } from "../child.ts";
 import { openCluster } from "../cluster.ts";
 import { lengthenQueue } from "../connection-queue.ts";
-import type { FromWorker, ToWorker, WorkerStart } from "./worker-messages.ts";
+import type { Answer, FromWorker, Question, ToWorker, WorkerStart } from "./worker-messages.ts";
 
 export async function runWorker(io: Io): Promise<number> {
   const { parent } = io;
@@ -77,6 +77,18 @@ async function placeOf(
   return { nodeName, connect: () => Promise.resolve(openBus()), ...cluster, nodeUrl: "" };
 }
 
+async function answerOf(question: Question, { metrics, liveView }: Gateway): Promise<Answer> {
+  const { id } = question;
+  switch (question.type) {
+    case "metrics":
+      return { type: "metrics", id, text: await metrics() };
+    case "look":
+      return { type: "look", id, view: await liveView.look(question.look) };
+    case "open":
+      return { type: "open", id, opened: await liveView.open(question.look) };
+  }
+}
+
 /** What the parent asks for, and its end. */
 class Orders {
   /** null: the parent has ended. */
@@ -124,8 +136,10 @@ class Orders {
         this.#send({ type: "pong", state: gateway.state() });
         return;
       case "metrics":
-        gateway.metrics().then(
-          (text) => this.#send({ type: "metrics", id: message.id, text }),
+      case "look":
+      case "open":
+        answerOf(message, gateway).then(
+          (answer) => this.#send(answer),
           // The parent does not wait for it for ever.
           () => undefined,
         );

@@ -1,0 +1,145 @@
+/**
+ * Somebody who has the live view open: gets a view each second, and four times a second the session that is opened. One that
+ * reads slowly gets fewer.
+ */
+import type { WebSocket } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import type { Lease } from "../../access/lease.ts";
+import { toGatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import { errorBody } from "../../protocol/events.ts";
+import { type LiveMessage, WATCH } from "../../protocol/live-view.ts";
+import { readJson } from "../../protocol/read-json.ts";
+import { UwsPort } from "../sockets/uws-port.ts";
+import type { LiveSource } from "./live-source.ts";
+
+const TICK_MS = 250;
+/** Ticks between two views. */
+const VIEW_TICKS = 4;
+
+export interface Arrived {
+  readonly caller: Caller;
+  readonly address: string;
+  /** null until its socket is open. */
+  watcher: Watcher | null;
+}
+
+export interface WatcherOptions {
+  readonly source: LiveSource;
+  readonly clock: Clock;
+  readonly door: Pick<Door, "leases" | "audit">;
+  readonly surface: string;
+}
+
+export class Watcher {
+  readonly #options: WatcherOptions;
+  readonly #arrived: Arrived;
+  readonly #socket: UwsPort<Arrived>;
+  readonly #lease: Lease | null;
+  /** null: it has not said what it wants to see. */
+  #watch: ReturnType<typeof readWatch> | null = null;
+  /** The session that stands in the audit log, last of all. */
+  #noted = "";
+  #ticks = 0;
+  #timer: Timer;
+  #isLooking = false;
+
+  constructor(ws: WebSocket<Arrived>, options: WatcherOptions) {
+    this.#options = options;
+    this.#arrived = ws.getUserData();
+    this.#socket = new UwsPort(ws);
+    const { caller } = this.#arrived;
+    const end = (thrown: unknown): void => this.refuse(thrown);
+    this.#lease = caller.isAnybody
+      ? null
+      : options.door.leases.begin(caller, {
+          warn: () => undefined,
+          expired: end,
+          revoked: end,
+          mustStay: (now) => now.must("admin"),
+        });
+    this.#timer = this.#nextTick();
+  }
+
+  /** Says what it wants to see from now on. */
+  message(json: string): void {
+    try {
+      this.#watch = readWatch(json);
+      this.#ticks = 0;
+    } catch (thrown) {
+      this.refuse(thrown);
+    }
+  }
+
+  refuse(thrown: unknown): void {
+    const error = toGatewayError(thrown);
+    this.#socket.send(JSON.stringify({ type: "error", ...errorBody(error) }));
+    this.#socket.end(error.closeCode, error.code);
+  }
+
+  /** Its socket has closed. Idempotent. */
+  closed(): void {
+    this.#socket.markClosed();
+    this.#timer.cancel();
+    this.#lease?.close();
+  }
+
+  get #caller(): Caller {
+    return this.#lease?.caller ?? this.#arrived.caller;
+  }
+
+  /** Who looks at one session stands in the audit log. */
+  #note(sessionId: string): void {
+    if (sessionId === this.#noted) return;
+    this.#noted = sessionId;
+    if (sessionId === "") return;
+    const { door, surface } = this.#options;
+    door.audit.admitted(this.#caller, { surface, address: this.#arrived.address, sessionId });
+  }
+
+  #nextTick(): Timer {
+    const { clock } = this.#options;
+    return clock.at(clock.nowMs() + TICK_MS, () => {
+      this.#timer = this.#nextTick();
+      if (this.#watch === null || this.#isLooking || this.#socket.bufferedBytes() > 0) return;
+      const isViewDue = this.#ticks % VIEW_TICKS === 0;
+      this.#ticks += 1;
+      this.#isLooking = true;
+      this.#look(this.#watch, isViewDue)
+        .catch((thrown: unknown) => this.refuse(thrown))
+        .finally(() => {
+          this.#isLooking = false;
+        });
+    });
+  }
+
+  async #look(watch: ReturnType<typeof readWatch>, isViewDue: boolean): Promise<void> {
+    const { source } = this.#options;
+    const { session: name } = watch;
+    this.#note(name);
+    if (name !== "") {
+      const caller = this.#caller;
+      const opened = caller.may("admin", name)
+        ? await source.open({ name, showsText: mayRead(caller, name) })
+        : null;
+      this.#send({ type: "session", name, opened });
+    }
+    if (!isViewDue) return;
+    this.#send({ type: "view", view: await source.look({ ...watch, sessions: this.#caller.sessionLists }) });
+  }
+
+  #send(message: LiveMessage): void {
+    this.#socket.send(JSON.stringify(message));
+  }
+}
+
+/** Whether words of a session may be read. What is said is as private as its audio. */
+export function mayRead(caller: Caller, sessionId: string): boolean {
+  return caller.isAnybody || caller.may("listen", sessionId);
+}
+
+/** Throws malformed_json, invalid_field. */
+function readWatch(json: string) {
+  return readJson(json, WATCH, "Message");
+}
