@@ -6,6 +6,8 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type { BenchOptions, Report, Row } from "./kit/bench.ts";
+import { CommitBuild } from "./kit/commit-build.ts";
+import { compareBuilds, comparedNames, renderCompared } from "./kit/compare.ts";
 import { machineBlock } from "./kit/machine.ts";
 import { ndjsonRows } from "./kit/ndjson-rows.ts";
 import { type Run, renderResults, renderTable, type Section } from "./kit/results.ts";
@@ -26,7 +28,8 @@ export interface RunnerInput {
   readonly resultsFolder: string;
 }
 
-const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--minutes N] [--write] [--against DIST] [--profile FOLDER]`;
+const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--minutes N] [--write] [--against DIST] [--profile FOLDER]
+       npm run bench -- compare COMMIT COMMIT [NAME...] [--short] [--rounds N]`;
 
 /** Returns the exit code: 0 when every bench ran to its end, whatever it measured. */
 export async function run(input: RunnerInput): Promise<number> {
@@ -35,6 +38,7 @@ export async function run(input: RunnerInput): Promise<number> {
     console.error(`${parsed}\n${USAGE}\nBenches: ${input.names.join(", ")}`);
     return 2;
   }
+  if (parsed.compared !== null) return await compare(input, parsed.compared, parsed);
   const { names, options, isWriting } = parsed;
   const machine = machineBlock();
   console.log(machine.join("\n"));
@@ -69,6 +73,30 @@ export async function run(input: RunnerInput): Promise<number> {
   return failures === 0 ? 0 : 1;
 }
 
+/** Builds both commits, and runs the benches of this checkout with each in turn. */
+async function compare(
+  { outFolder }: RunnerInput,
+  [first, second]: readonly [string, string],
+  { names, options }: Parsed,
+): Promise<number> {
+  const root = join(outFolder, "..", "..");
+  console.log(machineBlock().join("\n"));
+  try {
+    using one = CommitBuild.make(root, first);
+    using other = CommitBuild.make(root, second);
+    const rows = await compareBuilds(names, options.rounds, (name, build) => {
+      const { commit, distUrl } = build === 0 ? one : other;
+      console.log(`\n== ${name} of ${commit.slice(0, 12)}`);
+      return runOne(name, { ...options, rounds: 1, distUrl });
+    });
+    console.log(`\n${renderCompared(rows, [first, second])}`);
+    return 0;
+  } catch (thrown) {
+    console.error(thrown instanceof Error ? thrown.message : String(thrown));
+    return 1;
+  }
+}
+
 /** Puts these runs in place of earlier ones of the same benches. What did not run stays. */
 function writeResults(input: RunnerInput, runs: readonly Run[]): void {
   const file = join(input.resultsFolder, "results.json");
@@ -84,6 +112,8 @@ interface Parsed {
   readonly names: readonly string[];
   readonly options: BenchOptions;
   readonly isWriting: boolean;
+  /** The two commits that are compared; null: this build alone is measured. */
+  readonly compared: readonly [string, string] | null;
 }
 
 /** The arguments, or what is wrong with them. */
@@ -95,7 +125,14 @@ function readArguments(input: RunnerInput): Parsed | string {
     return thrown instanceof Error ? thrown.message : String(thrown);
   }
   const { values, positionals } = parsed;
-  const unknown = positionals.find((name) => !input.names.includes(name));
+  const [word, first, second, ...others] = positionals;
+  const isComparing = word === "compare";
+  if (isComparing && (first === undefined || second === undefined)) return "compare takes two commits";
+  const compared =
+    first === undefined || second === undefined || !isComparing ? null : ([first, second] as const);
+  const named = isComparing ? comparedNames(others, input.names) : positionals;
+  if (typeof named === "string") return named;
+  const unknown = named.find((name) => !input.names.includes(name));
   if (unknown !== undefined) return `No such bench: ${unknown}`;
   const rounds = Number(values.rounds ?? (values.short ? 1 : 2));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 20)
@@ -105,7 +142,8 @@ function readArguments(input: RunnerInput): Parsed | string {
     return `--minutes is ${values.minutes}, expected 1 to 20`;
   if (values.profile !== undefined) mkdirSync(values.profile, { recursive: true });
   return {
-    names: positionals.length > 0 ? positionals : input.names,
+    names: named.length > 0 ? named : input.names,
+    compared,
     isWriting: values.write,
     options: {
       isShort: values.short,

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Run, renderResults } from "../../../bench/kit/results.ts";
 import { run } from "../../../bench/runner.ts";
 
 let folder: string;
@@ -46,5 +47,13 @@ describe("npm run bench -- --write", () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     expect(await bench("a", "--short", "--write")).toBe(0);
     expect(page).toThrow("ENOENT");
+  });
+});
+
+describe("bench/results.md", () => {
+  it("is what results.json says", () => {
+    const textOf = (name: string): string =>
+      readFileSync(new URL(`../../../bench/${name}`, import.meta.url), "utf8");
+    expect(textOf("results.md")).toBe(renderResults(JSON.parse(textOf("results.json")) as Run[]));
   });
 });
