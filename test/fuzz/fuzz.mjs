@@ -1,5 +1,5 @@
 // `npm run fuzz -- TARGET... --inputs 1000000 --seed 1`: README.md explains it. Bundles the targets with a counter at
-// each branch of src/ into dist/ and hands over to watch.ts. `wire` is another kind: a process that was built as users
+// each branch of src/ into dist/ and hands over to watch.ts. `wire` and `requests` are other kinds: a process as users
 // run it, without counters.
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -26,6 +26,11 @@ const KINDS = {
     await build({ ...shared, entryPoints: { "fuzz-wire": join(here, "wire/watch-wire.ts") } });
     const { watchWire } = await import(pathToFileURL(join(outFolder, "fuzz-wire.js")).href);
     return await watchWire(args, here);
+  },
+  requests: async (args) => {
+    await build({ ...shared, entryPoints: { "fuzz-requests": join(here, "wire/watch-requests.ts") } });
+    const { watchRequests } = await import(pathToFileURL(join(outFolder, "fuzz-requests.js")).href);
+    return await watchRequests(args, here);
   },
 };
 
