@@ -11,6 +11,7 @@ import { syntheticSpeech } from "../kit/synthetic-speech.ts";
 
 const LEVELS: Readonly<Record<string, number>> = { loud: 2, middle: 0.5, quiet: 0.12 };
 const TARGET_LUFS = -19;
+const LOUDEST_LUFS = -10;
 
 /** Each voice says every text in six seconds, as loud as it is. */
 const script: FakeScript = (request) => {
@@ -20,6 +21,20 @@ const script: FakeScript = (request) => {
   const speech = bytesOf(syntheticSpeech(rate, 6, LEVELS[voice] ?? 1));
   return { headers: { "content-type": "audio/pcm", "request-id": "r" }, body: [speech], splitBytes: 8000 };
 };
+
+/**
+ * A click of 8 ms every 83 ms, at a quarter of the rate: its samples are all 3 dB under the peaks between them, so that cutting them
+ * off would not do.
+ */
+function clicks(sampleRate: number, seconds: number): Int16Array {
+  const [click, period] = [sampleRate * 0.008, Math.round(sampleRate * 0.083)];
+  const ramp = sampleRate * 0.001;
+  return Int16Array.from({ length: sampleRate * seconds }, (_, at) => {
+    const place = at % period;
+    const edge = Math.max(0, Math.min(1, place / ramp, (click - place) / ramp));
+    return Math.round(4000 * edge * Math.sin((Math.PI / 2) * at + Math.PI / 4));
+  });
+}
 
 /** What a new listener hears of one utterance. */
 async function heard(gateway: TestGateway, message: object, format = "pcm_16000") {
@@ -54,6 +69,19 @@ describe("loudness-lufs", () => {
     expect(new Set(upstream.requests.map(({ query }) => query.get("output_format")))).toEqual(
       new Set([`pcm_${rate}`]),
     );
+  });
+
+  it("brings the gain down before a peak that comes at once: no true peak is over -1 dB", async () => {
+    await using upstream = await startFakeUpstream(() => ({
+      headers: { "content-type": "audio/pcm", "request-id": "r" },
+      body: [bytesOf(clicks(16_000, 6))],
+      splitBytes: 8000,
+    }));
+    await using gateway = await gatewayAt(upstream.url, { loudnessLufs: LOUDEST_LUFS });
+    const { lufs, truePeakDb } = await heard(gateway, { voice_id: "v" });
+    // The limiter had to work: these peaks are 15 dB above their loudness.
+    expect(lufs).toBeGreaterThan(measureLoudness(clicks(16_000, 6), 16_000).lufs + 6);
+    expect(truePeakDb).toBeLessThanOrEqual(-1);
   });
 
   it("is off unless it is set: each voice comes as it is", async () => {

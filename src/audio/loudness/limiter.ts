@@ -20,6 +20,7 @@ export class Limiter {
   #gainsAt = 0;
   #sum: number;
   #gain = 1;
+  #hasBegun = false;
 
   constructor(sampleRate: number) {
     this.#attackSamples = Math.round(sampleRate * ATTACK_SECONDS);
@@ -41,8 +42,11 @@ export class Limiter {
     all.set(ahead, this.#behind.length + samples.length);
     const from = this.#behind.length;
     this.#behind = all.slice(Math.max(0, from + samples.length - TRUE_PEAK_REACH), from + samples.length);
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = true;
     if (this.#isAtRest && highest(all) * MOST_BETWEEN < CEILING) return;
     const needed = this.#neededGains(all, from, samples.length);
+    if (isFirst) this.#beginAt(needed[0] ?? 1);
     for (let index = 0; index < samples.length; index += 1) {
       const value = (samples[index] ?? 0) * this.#next(needed[index] ?? 1);
       // Where less was there to look at than a peak needs.
@@ -70,6 +74,13 @@ export class Limiter {
       }
     }
     return needed;
+  }
+
+  /** Sound that begins with a peak leaves no time to bring the gain down: it is down from the first sample on. */
+  #beginAt(gain: number): void {
+    this.#gain = gain;
+    this.#gains.fill(gain);
+    this.#sum = gain * this.#gains.length;
   }
 
   /** Down at once, up slowly; of that the mean over the attack, which has no steps. */
