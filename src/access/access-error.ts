@@ -57,13 +57,34 @@ export function isGuess(thrown: unknown): boolean {
   return thrown instanceof AccessError && GUESSES.has(thrown.reason);
 }
 
+/** What the audit log says of a credential beside the reason. Only of one that a key of the file has made. */
+export interface CredentialFacts {
+  readonly key?: string;
+  readonly subject?: string;
+  readonly token?: string;
+  /** The claim that is wrong, down to the grant: `vw.allow.0`. */
+  readonly claim?: string;
+}
+
 export class AccessError extends GatewayError {
   readonly reason: AccessReason;
+  readonly facts: CredentialFacts;
 
-  constructor(reason: AccessReason) {
+  constructor(reason: AccessReason, facts: CredentialFacts = {}) {
     const { code, message } = REASONS[reason];
     super(code, message, code === "invalid_field" ? { field: "authorization" } : {});
     this.reason = reason;
+    this.facts = facts;
+  }
+}
+
+/** Throws what the check does, with these facts where the credential does not hold. */
+export function naming<T>(facts: CredentialFacts, check: () => T): T {
+  try {
+    return check();
+  } catch (thrown) {
+    if (thrown instanceof AccessError) throw new AccessError(thrown.reason, { ...facts, ...thrown.facts });
+    throw thrown;
   }
 }
 

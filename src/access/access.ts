@@ -3,10 +3,10 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
-import { AccessError } from "./access-error.ts";
+import { AccessError, type CredentialFacts, naming } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { connectionEndOf } from "./connection-end.ts";
-import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
+import { GRANTS, type Grants, unixSeconds, wrongField } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
 import type { OtherNodes } from "./other-nodes.ts";
@@ -17,6 +17,8 @@ import { nameOf, UsedTokens } from "./used-tokens.ts";
 const AUDIENCE = "voicewire";
 /** Clocks of two machines differ by this much. */
 const LEEWAY_MS = 60_000;
+/** Of a subject, and of a token's id. */
+const MAX_NAME_CHARS = 128;
 /** A stolen token is good for no longer. */
 export const MAX_LIFE_MS = 24 * 3_600_000;
 
@@ -86,6 +88,13 @@ export class Access {
     const caller = isStaticKey(credential)
       ? new Caller(this.#valid(keys.ofSecret(credential)))
       : this.#callerOf(credential, keys);
+    const { key, token } = caller;
+    const facts = { ...(key && { key: key.id }), ...(token && { subject: token.subject, token: token.id }) };
+    naming(facts, () => this.#mustOpen(caller, { place, origin }));
+    return caller;
+  }
+
+  #mustOpen(caller: Caller, { place, origin }: Omit<Presented, "credential">): void {
     if (place === "url" && !caller.isSingleUse && !this.#takesTokensInUrl) {
       throw new AccessError("not_single_use");
     }
@@ -95,7 +104,6 @@ export class Access {
     const endsMs = connectionEndOf(caller, nowMs);
     // Else it would be let in, and its connection closed at once.
     if (endsMs !== null && endsMs <= nowMs) throw new AccessError("expired");
-    return caller;
   }
 
   /** Whether other nodes have to be asked about single-use tokens. */
@@ -189,10 +197,14 @@ export class Access {
 
   #callerOf(jwt: string, keys: KeyRing): Caller {
     const { claims, kid } = verifyJwt(jwt, (id) => keys.ofToken(id).signing);
-    const token = tokenOf(claims, jwt, this.#valid(keys.ofToken(kid)));
-    this.#checkTimes(token, claims.nbf);
-    if (isRevoked(token, keys)) throw new AccessError("revoked");
-    return new Caller(this.#ownerOf(claims, token, keys), token);
+    const signer = keys.ofToken(kid);
+    const asker = signer.mints && typeof claims.iss === "string" ? keys.find(claims.iss) : undefined;
+    return naming({ key: asker?.id ?? kid, ...namesOf(claims) }, () => {
+      const token = tokenOf(claims, jwt, this.#valid(signer));
+      this.#checkTimes(token, claims.nbf);
+      if (isRevoked(token, keys)) throw new AccessError("revoked");
+      return new Caller(this.#ownerOf(claims, token, keys), token);
+    });
   }
 
   /** A token that this gateway minted stands below the key that asked for it, another below the key that signed it. */
@@ -204,7 +216,9 @@ export class Access {
   }
 
   #valid(key: Key): Key {
-    if (key.expiresMs !== null && key.expiresMs <= this.#nowMs()) throw new AccessError("key_expired");
+    if (key.expiresMs !== null && key.expiresMs <= this.#nowMs()) {
+      throw new AccessError("key_expired", { key: key.id });
+    }
     return key;
   }
 
@@ -216,7 +230,7 @@ export class Access {
     if (expiresMs - nowMs > MAX_LIFE_MS + LEEWAY_MS) throw new AccessError("lives_too_long");
     if (notBefore === undefined) return;
     const seconds = unixSeconds.safeParse(notBefore);
-    if (!seconds.success) throw new AccessError("bad_claims");
+    if (!seconds.success) throw new AccessError("bad_claims", { claim: "nbf" });
     if (seconds.data * 1000 - LEEWAY_MS > nowMs) throw new AccessError("not_yet_valid");
   }
 }
@@ -247,19 +261,33 @@ function tokenOf(claims: Claims, jwt: string, signer: Key): Token {
   if (!isForUs) throw new AccessError("wrong_audience");
   const expires = unixSeconds.safeParse(exp);
   const issued = unixSeconds.safeParse(iat ?? 0);
-  const isNamed = typeof sub === "string" && /^[\x21-\x7e]{1,128}$/.test(sub);
-  const hasId = jti === undefined || (typeof jti === "string" && /^[\x21-\x7e]{1,128}$/.test(jti));
-  if (!expires.success || !issued.success || !isNamed || !hasId) throw new AccessError("bad_claims");
+  if (!expires.success) throw new AccessError("bad_claims", { claim: "exp" });
+  if (!issued.success) throw new AccessError("bad_claims", { claim: "iat" });
+  if (!isName(sub)) throw new AccessError("bad_claims", { claim: "sub" });
+  if (jti !== undefined && !isName(jti)) throw new AccessError("bad_claims", { claim: "jti" });
   const grants = GRANTS.safeParse(vw);
-  if (!grants.success) throw new AccessError("unknown_grant");
+  if (!grants.success) {
+    const claim = ["vw", ...wrongField(grants.error)].join(".").slice(0, MAX_NAME_CHARS);
+    throw new AccessError("unknown_grant", { claim });
+  }
   return {
-    id: typeof jti === "string" ? jti : digestOfSigned(jwt),
+    id: jti ?? digestOfSigned(jwt),
     subject: sub,
     grants: grants.data,
     signer,
     issuedMs: issued.data * 1000,
     expiresMs: expires.data * 1000,
   };
+}
+
+/** As far as they are ones. */
+function namesOf({ sub, jti }: Claims): Pick<CredentialFacts, "subject" | "token"> {
+  return { ...(isName(sub) ? { subject: sub } : {}), ...(isName(jti) ? { token: jti } : {}) };
+}
+
+/** Of a subject or a token. */
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME_CHARS && /^[\x21-\x7e]+$/.test(value);
 }
 
 /** A digest of what is signed: one signature has several spellings. */

@@ -147,6 +147,7 @@ function refusedFacts({ thrown, surface, address, caller, sessionId = null, comm
     ...(command === undefined ? {} : { command }),
     address,
     ...sessionOf(sessionId),
+    ...(thrown instanceof AccessError ? thrown.facts : {}),
     ...(caller === null ? {} : factsOf(caller)),
   };
 }

@@ -122,6 +122,11 @@ export const EVERY_SESSION: Grants = {
   allow: ACTIONS.filter((action) => action !== "admin"),
 };
 
+/** The path of what is wrong first: the name of a field that is not known, too. */
+export function wrongField({ issues: [issue] }: z.ZodError): PropertyKey[] {
+  return [...(issue?.path ?? []), ...(issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [])];
+}
+
 /** Whether the list has this name. Without a list every name passes. */
 export function isListed(list: readonly string[] | undefined, name: string): boolean {
   if (list === undefined) return true;

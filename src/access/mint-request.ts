@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
 import type { MintRequest } from "./access.ts";
-import { GRANTS, type Grants } from "./grants.ts";
+import { GRANTS, type Grants, wrongField } from "./grants.ts";
 import type { Key } from "./keys.ts";
 import { widerGrant } from "./narrower.ts";
 
@@ -61,11 +61,12 @@ function withConnection(grants: Grants): Grants {
   return { ...grants, seconds: SINGLE_USE_CONNECTION_SECONDS };
 }
 
-function invalid({ issues: [issue] }: z.ZodError): GatewayError {
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
-  const field = [...(issue?.path ?? []), ...unknown].join(".");
+function invalid(error: z.ZodError): GatewayError {
+  const [issue] = error.issues;
+  const field = wrongField(error).join(".");
   const subject = field === "" ? "Body" : `Field '${field.slice(0, 100)}'`;
-  const reason = unknown.length > 0 ? "it is not known" : (issue?.message ?? "it has the wrong shape");
+  const isUnknown = issue?.code === "unrecognized_keys";
+  const reason = isUnknown ? "it is not known" : (issue?.message ?? "it has the wrong shape");
   return new GatewayError(
     "invalid_field",
     `${subject} is not valid: ${reason}`,

@@ -132,6 +132,37 @@ describe("a credential that does not hold is refused before the upgrade, with on
     ]);
   });
 
+  it.each<[reason: string, token: () => string, facts: object]>([
+    ["expired", () => tokenFor(SPEAKER, { lifeSeconds: -70, claims: { jti: "late" } }), { token: "late" }],
+    ["revoked", () => tokenFor(SPEAKER, { claims: { jti: "withdrawn" } }), { token: "withdrawn" }],
+    ["not_yet_valid", () => tokenFor(SPEAKER, { claims: { nbf: now + 90, jti: "soon" } }), { token: "soon" }],
+    ["wrong_origin", () => tokenFor({ ...SPEAKER, origin: ["https://app.example"] }), {}],
+    ["bad_claims", () => tokenFor(SPEAKER, { claims: { exp: "never" } }), { claim: "exp" }],
+    ["unknown_grant", () => tokenFor({ ...SPEAKER, all: true }), { claim: "vw.all" }],
+    ["unknown_grant", () => tokenFor({ ...SPEAKER, allow: ["listen", "sing"] }), { claim: "vw.allow.1" }],
+  ])(
+    "%s: the line names the key and the subject of a token that a key has signed",
+    async (reason, token, facts) => {
+      const headers = { ...bearer(token()), origin: "http://127.0.0.1:3000" };
+      await knockWith({ headers });
+      expect(audit.lines).toEqual([
+        expect.objectContaining({ reason, key: "app", subject: "ann", ...facts }),
+      ]);
+    },
+  );
+
+  it("the line of a token that the gateway made names the key that asked for it", async () => {
+    const claims = { iss: "server", sub: "bob" };
+    await knockWith(withToken(tokenFor(SPEAKER, { lifeSeconds: -70, claims })));
+    expect(audit.refused).toMatchObject([{ reason: "expired", key: "server", subject: "bob" }]);
+  });
+
+  it("the line of a token that no key has signed names nobody", async () => {
+    await knockWith(withToken(unsigned("none")));
+    expect(audit.refused).toHaveLength(1);
+    for (const name of ["key", "subject", "token"]) expect(audit.refused[0]).not.toHaveProperty(name);
+  });
+
   it("in the URL and not single-use", async () => {
     const token = tokenFor(SPEAKER);
     expect(await knockWith({}, `&token=${token}`)).toEqual({ status: 401, code: "unauthorized" });
