@@ -1,4 +1,6 @@
 /** The log of a long-running command: pino's JSON lines, or the same lines made readable on a terminal. */
+import { mkdirSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
 import pino from "pino";
 import { GatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
@@ -22,13 +24,32 @@ export function createLog(
 }
 
 /**
- * JSON lines at the end of a file that only its owner can read: the audit log. Written at once, so that a crash loses none.
- * Throws invalid_config where it can't be opened.
+ * JSON lines at the end of a file that only its owner can read: the audit log. Written at once, so that a crash loses none. Lines
+ * that can't be written are lost, which `log` says: a full disk ends no call. Throws invalid_config where it can't be opened.
  */
-export function createFileLog(path: string): Logger {
+export function createFileLog(path: string, log: Logger): Logger {
+  const file = openToAppend(path);
+  let lostLines = 0;
+  const write = (line: string): void => {
+    try {
+      writeSync(file, line);
+    } catch (thrown) {
+      const detail = thrown instanceof Error ? thrown.message : String(thrown);
+      if (lostLines === 0)
+        log.error({ detail }, "The audit log can't be written: its lines are lost until it can");
+      lostLines += 1;
+      return;
+    }
+    if (lostLines > 0) log.warn({ lost_lines: lostLines }, "The audit log is written again");
+    lostLines = 0;
+  };
+  return pino({ level: "info", base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+}
+
+function openToAppend(path: string): number {
   try {
-    const destination = pino.destination({ dest: path, append: true, mkdir: true, mode: 0o600, sync: true });
-    return pino({ level: "info", base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+    mkdirSync(dirname(path), { recursive: true });
+    return openSync(path, "a", 0o600);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new GatewayError("invalid_config", `Setting audit-log: the file can't be written: ${why}`, {

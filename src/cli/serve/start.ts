@@ -70,7 +70,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     voices,
     tracing,
     log,
-    auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
+    auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog, log),
     cluster,
   }).catch(async (thrown: unknown) => {
     await Promise.all([upstream.stop(), cluster?.close()]);

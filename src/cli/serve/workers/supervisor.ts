@@ -184,7 +184,7 @@ class Supervisor {
     const { config, log, clock } = this.#options;
     // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
     const { startOperations } = await import("../../../server/operations.ts");
-    const auditLogger = config.auditLog === "" ? log : createFileLog(config.auditLog);
+    const auditLogger = config.auditLog === "" ? log : createFileLog(config.auditLog, log);
     const door = createDoor({ ...config, log, auditLogger, clock });
     const host = config.opsHost;
     const supervisor = this;

@@ -55,7 +55,7 @@ async function startGatewayOf(
     services,
     voices,
     log,
-    auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
+    auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog, log),
     cluster: await placeOf(start, { io, log }),
     isPortShared: true,
   });
