@@ -43,6 +43,8 @@ await build({
     "src/page/style.css",
     "src/page/admin/main.ts",
     "src/page/admin/style.css",
+    "src/page/replay/main.ts",
+    "src/page/replay/style.css",
   ],
   outbase: "src/page",
   outdir: "dist/page",
@@ -54,4 +56,5 @@ await build({
   minify: true,
   legalComments: "linked",
 });
-for (const page of ["index.html", "admin/index.html"]) cpSync(`src/page/${page}`, `dist/page/${page}`);
+for (const page of ["index.html", "admin/index.html", "replay/index.html"])
+  cpSync(`src/page/${page}`, `dist/page/${page}`);

@@ -77,7 +77,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   "main.ts": ["cli", "kit", "errors.ts"],
   "index.ts": ["cli", "kit", "errors.ts", "config.ts"],
   client: [],
-  page: ["client"],
+  page: ["client", "recording"],
 };
 /** Types may also come from these. */
 const TYPE_ALLOWED: Record<string, readonly string[]> = {

@@ -1,12 +1,12 @@
 /**
  * What happened in a recorded session, for people: who asked for what and when, what was heard of it, who got what. Read from the
- * recording alone, nothing is run again. Browsers run this, too: it imports nothing.
+ * recording alone, nothing is run again. Browsers run this, too.
  *
  * Audio and words have places on the timeline; here they are put at the time at which they were played: a stretch of speech plays on from the
  * moment in which its first event left.
  */
-import type { Json } from "./encode.ts";
 import type { Entry, Recording } from "./format.ts";
+import { isList, type Json } from "./json.ts";
 
 export interface Course {
   readonly durationMs: number;
@@ -381,10 +381,6 @@ class CourseReader {
       utterance: utterance === "" ? null : utterance,
     });
   }
-}
-
-function isList(json: Json): json is readonly Json[] {
-  return Array.isArray(json);
 }
 
 function listOf(json: Json | undefined): readonly Json[] {

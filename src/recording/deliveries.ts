@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Delivery } from "../delivery/listener.ts";
 import type { OffsetUnit } from "../protocol/vocabulary.ts";
-import type { Json } from "./encode.ts";
+import type { Json } from "./json.ts";
 
 /** Events that are remembered to be in the recording: more than a session keeps to send. */
 const KNOWN_EVENTS = 4096;

@@ -1,5 +1,5 @@
 /** Where two values first differ. */
-import { isList, type Json } from "./encode.ts";
+import { isList, type Json } from "./json.ts";
 
 const MAX_SHOWN = 120;
 

@@ -4,8 +4,7 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, isErrorCode, toGatewayError } from "../errors.ts";
-
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+import { isList, type Json } from "./json.ts";
 
 /** Whose values are never written. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(["holder", "account", "token", "resume_token"]);
@@ -160,8 +159,4 @@ function decodeMarked(json: { readonly [key: string]: Json }): unknown {
     default:
       return undefined;
   }
-}
-
-export function isList(json: Json): json is readonly Json[] {
-  return Array.isArray(json);
 }

@@ -22,8 +22,9 @@ import type { Tape } from "../session/tape/tape.ts";
 import { VoiceLoudness } from "../session/voice-loudness.ts";
 import { Deliveries, deliveredJson } from "./deliveries.ts";
 import { firstDifference } from "./difference.ts";
-import { decode, Encoder, isList, type Json } from "./encode.ts";
+import { decode, Encoder } from "./encode.ts";
 import { type Entry, type Recording, unreadable } from "./format.ts";
+import { isList, type Json } from "./json.ts";
 
 /** Where what it does is first unlike what it did. */
 export interface Difference {

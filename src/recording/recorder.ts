@@ -5,8 +5,9 @@ import type { Clock } from "../kit/clock.ts";
 import type { OffsetUnit } from "../protocol/vocabulary.ts";
 import type { EntryName, Tape } from "../session/tape/tape.ts";
 import { Deliveries, deliveredJson } from "./deliveries.ts";
-import type { Encoder, Json } from "./encode.ts";
+import type { Encoder } from "./encode.ts";
 import type { EndReason } from "./format.ts";
+import type { Json } from "./json.ts";
 
 /** Takes lines; nothing is taken once it has ended. */
 export interface LineSink {

@@ -5,7 +5,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Clock, Timer } from "../kit/clock.ts";
-import { Chain, type EndReason } from "./format.ts";
+import { Chain } from "./chain.ts";
+import type { EndReason } from "./format.ts";
 import type { LineSink } from "./recorder.ts";
 
 const OWNER_ALONE = 0o600;

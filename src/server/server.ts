@@ -1,4 +1,5 @@
 /** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
+import { join } from "node:path";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
@@ -166,7 +167,10 @@ function routeDescription(app: Routes, version: string): void {
 }
 
 function routePage(app: Routes, folder: string): void {
-  const answers = loadPage(folder);
+  const answers = new Map([
+    ...loadPage(folder),
+    ...loadPage(join(folder, "replay"), { at: "/replay", scripts: "'self'" }),
+  ]);
   for (const [path, answer] of answers) app.getAndHead(path, "anybody", (res) => new Reply(res).send(answer));
   if (answers.size > 0) return;
   app.getAndHead("/", "anybody", (res) => {

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Chain } from "../../src/recording/chain.ts";
 import { courseOf } from "../../src/recording/course.ts";
 import { type Recording, RecordingReader } from "../../src/recording/format.ts";
 import { replay } from "../../src/recording/player.ts";
@@ -21,7 +22,8 @@ function recordings(of: string): { readonly path: string; readonly text: string 
 }
 
 function read(text: string): Recording {
-  const reader = new RecordingReader();
+  const chain = new Chain();
+  const reader = new RecordingReader((json) => chain.next(json));
   for (const line of text.split("\n").slice(0, -1)) reader.line(line);
   return reader.done();
 }

@@ -7,13 +7,13 @@ import { build } from "esbuild";
 
 const SOURCE = fileURLToPath(new URL("../../src/page/", import.meta.url));
 
-/** Returns the folder with index.html, style.css and main.js, and those of the live view in `admin`. */
+const ENTRIES = ["", "admin/", "replay/"].flatMap((page) => [`${page}main.ts`, `${page}style.css`]);
+
+/** Returns the folder with index.html, style.css and main.js, and those of the live view in `admin` and for recordings in `replay`. */
 export async function buildPage(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "voicewire-page-"));
   await build({
-    entryPoints: ["main.ts", "style.css", "admin/main.ts", "admin/style.css"].map((file) =>
-      join(SOURCE, file),
-    ),
+    entryPoints: ENTRIES.map((file) => join(SOURCE, file)),
     outbase: SOURCE,
     outdir: folder,
     bundle: true,
@@ -22,6 +22,7 @@ export async function buildPage(): Promise<string> {
     target: "es2022",
     logLevel: "silent",
   });
-  for (const page of ["index.html", "admin/index.html"]) copyFileSync(join(SOURCE, page), join(folder, page));
+  for (const page of ["index.html", "admin/index.html", "replay/index.html"])
+    copyFileSync(join(SOURCE, page), join(folder, page));
   return folder;
 }

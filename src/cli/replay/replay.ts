@@ -1,6 +1,7 @@
 /** `voicewire replay`: what happened in a recorded session, and whether it happens again. */
 import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
+import { Chain } from "../../recording/chain.ts";
 import { type Course, courseOf } from "../../recording/course.ts";
 import { MAX_LINE_CHARS, type Recording, RecordingReader, unreadable } from "../../recording/format.ts";
 import { type Replayed, replay as runAgain } from "../../recording/player.ts";
@@ -131,7 +132,8 @@ function jsonOf({ recording: { head, end }, course, replayed }: Told): object {
 
 /** Throws invalid_config where the file can't be read, recording_unreadable, recording_version. */
 async function readFile(file: string, io: Io): Promise<Recording> {
-  const reader = new RecordingReader();
+  const chain = new Chain();
+  const reader = new RecordingReader((json) => chain.next(json));
   let rest = "";
   let lines = 0;
   try {

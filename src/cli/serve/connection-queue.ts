@@ -34,7 +34,7 @@ export async function lengthenQueue(port: number, log: Logger): Promise<void> {
 
 function lengthen(fd: number): Promise<number | null> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ["-e", LENGTHEN], {
+    const child = spawn("/proc/self/exe", ["-e", LENGTHEN], {
       stdio: ["ignore", "ignore", "ignore", fd],
       timeout: 10_000,
     });

@@ -14,10 +14,11 @@ import { isIn, plainAddress } from "../../../src/kit/networks.ts";
 import { readLine } from "../../../src/ledger/read-ledger.ts";
 import { UsageSums } from "../../../src/ledger/usage-sums.ts";
 import { parseJson } from "../../../src/protocol/read-json.ts";
+import { Chain } from "../../../src/recording/chain.ts";
 import { courseOf } from "../../../src/recording/course.ts";
 import { firstDifference } from "../../../src/recording/difference.ts";
 import { decode } from "../../../src/recording/encode.ts";
-import { Chain, RecordingReader } from "../../../src/recording/format.ts";
+import { RecordingReader } from "../../../src/recording/format.ts";
 import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
 import { linesOf, type Target, textOf, tolerate } from "../target.ts";
@@ -340,8 +341,8 @@ const recordings: Target = {
     `${HEAD}\n[6,"chunk/1#7",[{"audio":{"$":"bytes","is":"AAAA"}}],[["deliver",[1,2,320,[3],"h",["{\\"type\\":\\"utterance.started\\",\\"utterance_id\\":\\"u\\",\\"start_ms\\":0}"]]],["wave",[0,[1,2]]],{"in":["leave",["l1",{}],[]]}]]`,
   ],
   run: (input) => {
-    const reader = new RecordingReader();
     const chain = new Chain();
+    const reader = new RecordingReader((json) => chain.next(json));
     for (const line of textOf(input).split("\n")) reader.line(chain.sign(line));
     const recording = reader.done();
     const { durationMs, words, wave } = courseOf(recording);

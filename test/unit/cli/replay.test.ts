@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
-import { Chain } from "../../../src/recording/format.ts";
+import { Chain } from "../../../src/recording/chain.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { createRecordedRig } from "../recording/recording-rig.ts";
 import { memoryIo } from "./memory-io.ts";

@@ -1,6 +1,6 @@
 /** Recordings that were edited, cut off or are of another form; and replays that are unlike what was recorded. */
 import { describe, expect, it } from "vitest";
-import { Chain } from "../../../src/recording/format.ts";
+import { Chain } from "../../../src/recording/chain.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { createRecordedRig, readLines } from "./recording-rig.ts";

@@ -2,6 +2,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import { Chain } from "../../../src/recording/chain.ts";
 import { type Recording, RecordingReader } from "../../../src/recording/format.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
@@ -41,7 +42,8 @@ export function createRecordedRig(
 }
 
 export function readLines(lines: readonly string[]): Recording {
-  const reader = new RecordingReader();
+  const chain = new Chain();
+  const reader = new RecordingReader((json) => chain.next(json));
   for (const line of lines) reader.line(line);
   return reader.done();
 }
