@@ -1,9 +1,9 @@
 /** What a dialogue does with its parameters, as somebody who listens to it and looks into the history finds out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../src/audio/formats.ts";
-import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { medianPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { measures } from "../helpers/measures.ts";
-import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
+import { floatsOf, samplesOf, trackPitch } from "../unit/service/convert/measures.ts";
 import { type Client, decode, linesOf, loudness, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
 const DIALOGUE = "/v1/text-to-dialogue";

@@ -2,10 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../src/audio/containers/encode.ts";
-import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { medianPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { measures } from "../helpers/measures.ts";
-import { correlationOf, floatsOf, loudnessOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
+import { encodeWavFile } from "../kit/wav-file.ts";
+import {
+  correlationOf,
+  floatsOf,
+  loudnessOf,
+  rms,
+  samplesOf,
+  trackPitch,
+} from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
 import { WorkerCrash } from "./worker-crash.ts";
 

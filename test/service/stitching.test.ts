@@ -3,11 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { startService } from "../../src/service/service.ts";
 import { openStore } from "../../src/service/store/store.ts";
 import { measures } from "../helpers/measures.ts";
-import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
+import { floatsOf, samplesOf, trackPitch } from "../unit/service/convert/measures.ts";
 import { type Answer, type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
 const RATE = 22_050;

@@ -1,7 +1,7 @@
 /** Which output format a subscription tier has: the tiers on both sides of each border, wherever audio is made. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { TIERS } from "../../src/service/http/tiers.ts";
+import { encodeWavFile } from "../kit/wav-file.ts";
 import { type Client, decode, loudness, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
 /** The lowest tier that has the format. */

@@ -2,14 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../src/audio/containers/encode.ts";
-import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { medianPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
 import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
 import { findVoice } from "../../src/service/voice/engine/voices.ts";
 import { measures } from "../helpers/measures.ts";
 import { randomNumbers } from "../kit/signals.ts";
-import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
+import { encodeWavFile } from "../kit/wav-file.ts";
+import { floatsOf, samplesOf, trackPitch } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
 
 /** Highest and lowest of the English voices. */

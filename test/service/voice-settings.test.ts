@@ -3,10 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../src/audio/containers/encode.ts";
-import { trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { measures } from "../helpers/measures.ts";
-import { floatsOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
+import { encodeWavFile } from "../kit/wav-file.ts";
+import { floatsOf, rms, samplesOf, trackPitch } from "../unit/service/convert/measures.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
 

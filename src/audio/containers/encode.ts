@@ -6,7 +6,7 @@ import { createMp3Encoder } from "../codecs/mp3.ts";
 import { bytesOf } from "../codecs/pcm.ts";
 import { parseUpstreamFormat, type UpstreamFormat } from "../formats.ts";
 import { OggOpusEncoder } from "./ogg-encoder.ts";
-import { UNKNOWN_DATA_BYTES, WAV_HEADER_BYTES, wavHeader } from "./wav.ts";
+import { UNKNOWN_DATA_BYTES, wavHeader } from "./wav.ts";
 
 export interface StreamEncoder {
   /** MIME type of the bytes. */
@@ -78,14 +78,6 @@ export function openEncoder(format: UpstreamFormat, options: StreamEncoderOption
     case "alaw":
       return plainEncoder(encodeAlaw, contentType);
   }
-}
-
-/** A whole WAV file, with true sizes in its header. */
-export function encodeWavFile(pcm: Int16Array, sampleRate: number): Uint8Array {
-  const file = new Uint8Array(WAV_HEADER_BYTES + pcm.byteLength);
-  file.set(wavHeader({ sampleRate, dataBytes: pcm.byteLength }));
-  file.set(bytesOf(pcm), WAV_HEADER_BYTES);
-  return file;
 }
 
 function plainEncoder(encode: (pcm: Int16Array) => Uint8Array, contentType: string): StreamEncoder {

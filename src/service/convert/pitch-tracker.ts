@@ -175,12 +175,6 @@ export class PitchTracker {
   }
 }
 
-/** The pitch of each frame of the whole. */
-export function trackPitch(samples: Float32Array): number[] {
-  const tracker = new PitchTracker();
-  return [...tracker.push(samples), ...tracker.flush()];
-}
-
 /** The median of the voiced frames, Hz; null where there are none. */
 export function medianPitch(frames: readonly number[]): number | null {
   const voiced = frames.filter((hz) => hz > 0).sort((a, b) => a - b);

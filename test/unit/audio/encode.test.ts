@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { MAX_LIVE_CODECS } from "../../../src/audio/codecs/opus-codec.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
-import { createStreamEncoder, encodeWavFile } from "../../../src/audio/containers/encode.ts";
+import { createStreamEncoder } from "../../../src/audio/containers/encode.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../../src/audio/formats.ts";
+import { encodeWavFile } from "../../kit/wav-file.ts";
 import { ffmpegDecode, fitTone, hasProgram, largestStep, peakHz, run, tone } from "./helpers.ts";
 
 function formatOf(name: string): { codec: string; sampleRate: number; bitrateKbps: number | null } {

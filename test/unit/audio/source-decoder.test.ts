@@ -5,10 +5,10 @@ import { concatBytes } from "../../../src/audio/bytes.ts";
 import { encodeAlaw, encodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import { MAX_LIVE_CODECS } from "../../../src/audio/codecs/opus-codec.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
-import { encodeWavFile } from "../../../src/audio/containers/encode.ts";
 import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { createSourceDecoder } from "../../../src/audio/containers/source-decoder.ts";
+import { encodeWavFile } from "../../kit/wav-file.ts";
 import { concatPcm, ffmpegDecode, fitTone, hasProgram, noise, pieces, splits, tone } from "./helpers.ts";
 
 function decode(format: string, chunks: readonly Uint8Array[]): Int16Array {

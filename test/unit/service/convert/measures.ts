@@ -1,4 +1,5 @@
 /** What the tests measure of sound. */
+import { PitchTracker } from "../../../../src/service/convert/pitch-tracker.ts";
 
 export function rms(samples: Float32Array): number {
   let sum = 0;
@@ -39,4 +40,10 @@ export function floatsOf(pcm: Int16Array): Float32Array {
 export function samplesOf(bytes: Uint8Array): Int16Array {
   const copy = bytes.slice();
   return new Int16Array(copy.buffer, 0, Math.floor(copy.length / 2));
+}
+
+/** The pitch of each frame of the whole. */
+export function trackPitch(samples: Float32Array): number[] {
+  const tracker = new PitchTracker();
+  return [...tracker.push(samples), ...tracker.flush()];
 }

@@ -1,18 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { Resampler } from "../../../../src/audio/resample/resample.ts";
 import { powerSpectrum } from "../../../../src/service/convert/envelope.ts";
-import {
-  medianPitch,
-  PitchTracker,
-  trackPitch,
-  WORK_RATE,
-} from "../../../../src/service/convert/pitch-tracker.ts";
+import { medianPitch, PitchTracker, WORK_RATE } from "../../../../src/service/convert/pitch-tracker.ts";
 import { enginePitch } from "../../../../src/service/convert/stored-voice.ts";
 import { ratiosOf, ShiftStream, VoiceTransformer } from "../../../../src/service/convert/transformer.ts";
 import { ProfileMeter, type VoiceProfile } from "../../../../src/service/convert/voice-profile.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import { findVoice, type Voice } from "../../../../src/service/voice/engine/voices.ts";
-import { correlationOf, floatsOf, loudnessOf, rms } from "./measures.ts";
+import { correlationOf, floatsOf, loudnessOf, rms, trackPitch } from "./measures.ts";
 
 const MALE = "bIHbv24MWmeRgasZH58o";
 const FEMALE = "21m00Tcm4TlvDq8ikWAM";

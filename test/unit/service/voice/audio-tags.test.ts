@@ -1,13 +1,12 @@
 /** Audio tags as the voice performs them: breath, whisper, pace, pitch, loudness, pauses; and when. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { trackPitch } from "../../../../src/service/convert/pitch-tracker.ts";
 import { breathSamples } from "../../../../src/service/voice/audio/breath.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobSpec } from "../../../../src/service/voice/messages.ts";
 import { directionOf } from "../../../../src/service/voice/plan/audio-tags.ts";
 import { leftOutTags } from "../../../../src/service/voice/plan/markup.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
-import { floatsOf, loudnessOf, rms, samplesOf } from "../convert/measures.ts";
+import { floatsOf, loudnessOf, rms, samplesOf, trackPitch } from "../convert/measures.ts";
 
 const WOMAN = "21m00Tcm4TlvDq8ikWAM";
 const MAN = "pNInz6obpgDQGcFmaJgB";

@@ -1,13 +1,13 @@
 /** What is said around a text by other requests shapes it: two requests together are one request's sound. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { FRAME_SAMPLES, trackPitch } from "../../../../src/service/convert/pitch-tracker.ts";
+import { FRAME_SAMPLES } from "../../../../src/service/convert/pitch-tracker.ts";
 import { PieceAudio } from "../../../../src/service/voice/audio/piece-audio.ts";
 import { StitchedAudio } from "../../../../src/service/voice/audio/stitched-audio.ts";
 import { Engine, type EngineEvent } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobSpec } from "../../../../src/service/voice/messages.ts";
 import type { Neighbours } from "../../../../src/service/voice/plan/stitched-text.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
-import { floatsOf, rms, samplesOf } from "../convert/measures.ts";
+import { floatsOf, rms, samplesOf, trackPitch } from "../convert/measures.ts";
 
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
 /** Hz: the engine's own, so that nothing is resampled. */
