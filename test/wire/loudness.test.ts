@@ -79,8 +79,8 @@ describe("loudness-lufs", () => {
     }));
     await using gateway = await gatewayAt(upstream.url, { loudnessLufs: LOUDEST_LUFS });
     const { lufs, truePeakDb } = await heard(gateway, { voice_id: "v" });
-    // The limiter had to work: these peaks are 15 dB above their loudness.
-    expect(lufs).toBeGreaterThan(measureLoudness(clicks(16_000, 6), 16_000).lufs + 6);
+    // Louder by 14 dB than they come: their peaks would be over full scale.
+    expect(lufs).toBeGreaterThan(-15);
     expect(truePeakDb).toBeLessThanOrEqual(-1);
   });
 
