@@ -196,6 +196,19 @@ describe("history", () => {
     expect(store.history.isPlace(gone.id)).toBe(false);
   });
 
+  it("a transaction that SQLite has rolled back by itself: fails with what it failed with", () => {
+    const database = new StoreDatabase(join(folder, "voicewire.db"));
+    const full = new Error("database or disk is full");
+    const attempt = (): void =>
+      database.transaction(() => {
+        database.run("ROLLBACK");
+        throw full;
+      });
+    expect(attempt).toThrow(full);
+    expect(attempt).toThrow(full);
+    database.close();
+  });
+
   it("a dialogue of an older store: is found by its voices", async () => {
     const dialogue = ["a", "b", "a"].map((voice_id) => ({ text: "Hi", voice_id, voice_name: "n" }));
     const { id } = await add({ text: null, voiceId: null, dialogue });
