@@ -14,6 +14,12 @@ export interface ServedOptions {
   readonly workers: number;
   /** Tells its metrics at `metricsUrl`; default false. */
   readonly hasMetrics?: boolean;
+  /** Default: a free one. */
+  readonly port?: number;
+  /** More flags of `serve`. */
+  readonly args?: readonly string[];
+  /** A command that takes the program's own behind it and becomes it; default: none. */
+  readonly through?: readonly string[];
   /** Beside the environment of the bench; default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -32,19 +38,22 @@ export class ServedProgram implements AsyncDisposable {
 
   static async start(options: ServedOptions): Promise<ServedProgram> {
     const { distUrl, upstreamPort, workers, hasMetrics = false, env = {} } = options;
+    const { port = 0, through = [] } = options;
     const upstream =
       upstreamPort === undefined
         ? []
         : ["--voice", "bench", "--upstream-url", `http://127.0.0.1:${upstreamPort}`];
     const args = [
-      ...["serve", "--port", "0", "--ops-port", hasMetrics ? "0" : "off", "--log-level", "error"],
+      ...["serve", "--port", `${port}`, "--ops-port", hasMetrics ? "0" : "off", "--log-level", "error"],
       ...[...upstream, "--workers", `${workers}`],
       // Every session has a request open and one ahead.
       ...["--upstream-connections", `${4096 * workers}`],
+      ...(options.args ?? []),
     ];
     const main = fileURLToPath(new URL("main.js", distUrl));
     // The file itself: its first line has the flags of Node.
-    const child = spawn(main, args, {
+    const [program = main, ...before] = [...through, main];
+    const child = spawn(program, [...before, ...args], {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, ...env },
     });
@@ -58,6 +67,15 @@ export class ServedProgram implements AsyncDisposable {
   /** Of the process that was started; its workers are its children. */
   get pid(): number {
     return this.#child.pid ?? 0;
+  }
+
+  /** Resolves when it has ended. */
+  get ended(): Promise<void> {
+    return endOf(this.#child);
+  }
+
+  kill(signal: "SIGTERM" | "SIGKILL"): void {
+    this.#child.kill(signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -86,12 +104,17 @@ async function announcedBy(child: ChildProcess): Promise<Announced> {
   throw new Error("voicewire serve did not start");
 }
 
+function endOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once("exit", () => resolve());
+  });
+}
+
 /** Its workers end with it. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-  });
+  const exited = endOf(child);
   const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
   child.kill("SIGTERM");
   child.kill("SIGTERM");
