@@ -14,7 +14,7 @@ import type { Logger } from "../../kit/log.ts";
 const QUEUED = 4096;
 /** The number under which the process finds the socket. */
 const GIVEN_FD = 3;
-const LENGTHEN = `require("node:net").createServer().listen({ fd: ${GIVEN_FD} }, ${QUEUED}, () => process.exit(0));`;
+const LENGTHEN = `const server = require("node:net").createServer(); server.listen({ fd: ${GIVEN_FD} }, ${QUEUED}, () => server.close());`;
 /** State of a socket that listens, in /proc/net/tcp. */
 const LISTENING = "0A";
 
