@@ -10,7 +10,7 @@ import type { RecordingFigures } from "../metrics/prometheus.ts";
 import type { SessionRecorder } from "../session/sessions.ts";
 import { VERSION } from "../version.ts";
 import { Encoder } from "./encode.ts";
-import { type EndReason, type Head, RECORDING_SUFFIX, RECORDING_VERSION } from "./format.ts";
+import { END_REASONS, type EndReason, type Head, RECORDING_SUFFIX, RECORDING_VERSION } from "./format.ts";
 import { Recorder } from "./recorder.ts";
 import { type RecordingDisk, RecordingFile, recordingDisk } from "./recording-file.ts";
 
@@ -52,7 +52,8 @@ export class Recordings implements SessionRecorder {
   readonly #options: RecordingsOptions;
   readonly #disk: NonNullable<RecordingsOptions["disk"]>;
   readonly #open = new Set<RecordingFile>();
-  readonly #ended = new Map<EndReason, number>();
+  /** All reasons from the start: an alert sees a counter rise, not appear. */
+  readonly #ended = new Map<EndReason, number>(END_REASONS.map((reason) => [reason, 0]));
   /** Files that are being closed. */
   readonly #closing = new Set<Promise<void>>();
   /** Reasons that were logged since something was recorded to its end. */

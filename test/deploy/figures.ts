@@ -1,4 +1,5 @@
 /** Names of all metrics that a gateway has: one with everything on. */
+import { dirname, join } from "node:path";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { tracingSettings } from "../../src/tracing/tracing-settings.ts";
@@ -10,10 +11,11 @@ import { gatewayAt } from "../helpers/start-gateway.ts";
 export async function metricNames(): Promise<ReadonlySet<string>> {
   await using upstream = await startFakeUpstream();
   using files = new CertificateFolder();
+  const folder = dirname(files.settings.tlsCert);
   const bus = new MemoryHub({ clock: systemClock }).open();
   await using gateway = await gatewayAt(
     upstream.url,
-    { phraseCacheMb: 1, ...files.settings },
+    { phraseCacheMb: 1, record: folder, ledger: join(folder, "ledger.jsonl"), ...files.settings },
     {
       cluster: { nodeName: "node-1", connect: () => Promise.resolve(bus) },
       tracing: tracingSettings("http://127.0.0.1:9/v1/traces", {}),
