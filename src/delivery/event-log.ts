@@ -18,7 +18,7 @@ export interface EventPlace {
 }
 
 /** So many are freed at a time: each time the rest is copied, and each that is kept is copied by the collector. */
-const TRIMMED_TOGETHER = 16;
+const TRIMMED_TOGETHER = 32;
 
 const HIGH_HALF = /[\ud800-\udbff]/;
 
