@@ -16,7 +16,7 @@ const TONE = /^\d+$/;
 export function requireLexicon(model: VoiceModel): void {
   const { lexicon, tokens } = model.files;
   if (lexicon === undefined) return;
-  const known = new Set(linesOf(tokens).map((line) => line.replace(/\s+\d+\s*$/, "")));
+  const known = new Set(linesOf(tokens).map((line) => line.trim().split(/\s+/)[0] ?? ""));
   for (const path of lexicon.split(",")) {
     const lines = linesOf(path);
     const faults = lines.flatMap((line, index) => {
