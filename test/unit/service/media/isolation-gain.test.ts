@@ -87,7 +87,8 @@ describe("isolation of noisy speech", () => {
     expect(siSdr(clean.subarray(0, 3 * RATE), after.subarray(0, 3 * RATE))).toBeGreaterThan(22);
   });
 
-  it("is the same whatever the pieces, over many blocks", async () => {
+  // Half a minute of sound, cleaned twice: a busy machine takes its time.
+  it("is the same whatever the pieces, over many blocks", { timeout: 90_000 }, async () => {
     const clean = spoken.get(VOICE) as Int16Array;
     const noisy = concatPcm([
       withNoise(clean, "street", { snrDb: 5 }),
