@@ -1,5 +1,5 @@
 /** What isolation does to speech, measured against the clean speech: scale-invariant signal to distortion ratio, dB. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { createDenoiser } from "../../../../src/service/media/denoiser.ts";
 import {
   denoise,
@@ -13,6 +13,9 @@ import { levelOf } from "../../../kit/signals.ts";
 import { OTHER_VOICE, startClient, VOICE } from "../../../service/client.ts";
 import { concatPcm } from "../../audio/helpers.ts";
 import { RATE } from "./helpers.ts";
+
+// Half a minute of sound is cleaned, by some tests twice: a busy machine takes its time.
+vi.setConfig({ testTimeout: 90_000 });
 
 const VOICES = [VOICE, OTHER_VOICE] as const;
 const spoken = new Map<string, Int16Array>();
@@ -87,8 +90,7 @@ describe("isolation of noisy speech", () => {
     expect(siSdr(clean.subarray(0, 3 * RATE), after.subarray(0, 3 * RATE))).toBeGreaterThan(22);
   });
 
-  // Half a minute of sound, cleaned twice: a busy machine takes its time.
-  it("is the same whatever the pieces, over many blocks", { timeout: 90_000 }, async () => {
+  it("is the same whatever the pieces, over many blocks", async () => {
     const clean = spoken.get(VOICE) as Int16Array;
     const noisy = concatPcm([
       withNoise(clean, "street", { snrDb: 5 }),
