@@ -150,7 +150,7 @@ describe("loudness-lufs", () => {
     expect(Math.abs(measureLoudness(rest, 16_000).lufs - TARGET_LUFS)).toBeLessThan(1.5);
   });
 
-  it("two voices of the built-in service come within 1.5 LU of each other", async () => {
+  it("two voices of the built-in service come within 1.5 LU of each other", { timeout: 60_000 }, async () => {
     const service = await startService({ host: "127.0.0.1", port: 0 });
     try {
       const response = await fetch(`${service.url}/v1/voices`);
