@@ -170,6 +170,10 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "server/sockets/live-connections.ts": "queries of its own requests from the gateway's own nodes",
   "server/carriers/carrier-socket.ts": "hands the query to the dialect, which looks names up in it",
   "server/http.ts": "gathers a body up to a bound",
+  "server/live-view/live-view.ts":
+    "queries of who holds the admin grant, read by the schema of protocol/live-view.ts",
+  "server/live-view/watcher.ts":
+    "messages of who holds the admin grant, read by read-json.ts and that schema",
   "server/operations.ts": "reads an address of the operator's",
   "server/proxy/proxied-speech.ts": "reads bodies that proxy-body.ts has checked",
   "server/sockets/backlog.ts": "reads /proc",
