@@ -17,7 +17,7 @@ import { nameOf, UsedTokens } from "./used-tokens.ts";
 const AUDIENCE = "voicewire";
 /** Clocks of two machines differ by this much. */
 const LEEWAY_MS = 60_000;
-/** Of a subject, and of a token's id. */
+/** A subject, and a token's id, have at most so many characters. */
 const MAX_NAME_CHARS = 128;
 /** A stolen token is good for no longer. */
 export const MAX_LIFE_MS = 24 * 3_600_000;
@@ -285,7 +285,7 @@ function namesOf({ sub, jti }: Claims): Pick<CredentialFacts, "subject" | "token
   return { ...(isName(sub) ? { subject: sub } : {}), ...(isName(jti) ? { token: jti } : {}) };
 }
 
-/** Of a subject or a token. */
+/** Whether a value may name a subject or a token. */
 function isName(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_NAME_CHARS && /^[\x21-\x7e]+$/.test(value);
 }

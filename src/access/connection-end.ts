@@ -4,7 +4,7 @@ import type { Caller } from "./caller.ts";
 /** For a new token on its way when the old one expires. */
 const GRACE_MS = 25_000;
 
-/** Of one that began then. Milliseconds since 1970; null: no end. */
+/** When a connection that began at `begunMs` ends. Both are milliseconds since 1970; null: it has no end. */
 export function connectionEndOf(caller: Caller, begunMs: number): number | null {
   const { key, token } = caller;
   const seconds = caller.bound("seconds");

@@ -37,7 +37,7 @@ export interface LiveNode {
   readonly is_draining: boolean;
   /** How late the event loop was since the last look, worst of a hundred; null: nobody has looked for long enough. */
   readonly loop_delay_ms: number | null;
-  /** Of one core, since the last look; null as before. */
+  /** Percent of one core that was used since the last look; null: there was no look before. */
   readonly cpu_percent: number | null;
   readonly memory_bytes: number;
   readonly heap_bytes: number;
@@ -98,9 +98,9 @@ export interface LiveSession {
   readonly listeners: number;
   readonly speakers: number;
   readonly calls: number;
-  /** Of the listener that is furthest behind. */
+  /** Lag of the listener that is furthest behind. */
   readonly lag_ms: number;
-  /** Of the listener for whom most waits. */
+  /** Bytes that wait for the listener with the most. */
   readonly queue_bytes: number;
   readonly dropped_frames: number;
   readonly underruns: number;

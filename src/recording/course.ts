@@ -107,7 +107,7 @@ class CourseReader {
   #words: CourseWord[] = [];
   #wave: WavePiece[] = [];
   #nowMs = 0;
-  /** Of the join that runs. */
+  /** The connection that is joining now; null: none is. */
   #joining: CourseConnection | null = null;
 
   constructor(startMs: number) {

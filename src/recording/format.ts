@@ -34,7 +34,7 @@ export type EndReason = (typeof END_REASONS)[number];
 
 export interface Head {
   readonly voicewire_recording: number;
-  /** Of voicewire. */
+  /** Version of voicewire that recorded it. */
   readonly version: string;
   /** ISO 8601. */
   readonly at: string;

@@ -35,7 +35,7 @@ export class Recorder implements Tape {
   #where: Where = "idle";
   #nowMs = 0;
   #callbacks = 0;
-  /** Of the entry that runs. */
+  /** What the entry that runs has asked and told so far. */
   #items: Json[] = [];
 
   constructor(options: RecorderOptions) {

@@ -25,9 +25,9 @@ const MIN_ROOM_BYTES = MB;
 export interface RecordingsOptions {
   readonly folder: string;
   readonly isRedacted: boolean;
-  /** Of one session. */
+  /** The largest recording of one session. */
   readonly maxSessionMb: number;
-  /** Of all files in the folder. */
+  /** The most that all files of the folder may take. */
   readonly maxFolderMb: number;
   readonly clock: Clock;
   /** Milliseconds since 1970. */
@@ -208,7 +208,7 @@ export function openFolder(folder: string): number {
   }
 }
 
-/** Of recordings; null: it can't be read now. Files that are just deleted do not count. */
+/** Size of all recordings; null: the folder can't be read now. Files that are just deleted do not count. */
 function bytesIn(folder: string): number | null {
   let bytes = 0;
   try {

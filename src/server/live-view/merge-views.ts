@@ -36,7 +36,7 @@ export function firstBudgets(budgets: readonly Omit<LiveBudget, "is_low">[]): re
     .slice(0, MAX_BUDGETS);
 }
 
-/** Of the workers of one machine, each of which is a node with sessions of its own. */
+/** Merges the views of one machine's workers. Each worker is a node with sessions of its own. */
 export function mergeViews(views: readonly LiveView[], look: Look): LiveView {
   const sum = (of: (sessions: LiveView["sessions"]) => number): number =>
     views.reduce((total, { sessions }) => total + of(sessions), 0);

@@ -17,7 +17,7 @@ import type { SessionHistory } from "./session-history.ts";
 
 /** What a view shows of the past, ms. */
 const SHOWN_MS = 20_000;
-/** Of one session in one view. */
+/** The most rows of one session in one view. */
 const MAX_UTTERANCES = 16;
 const MAX_SEGMENTS = 50;
 const MAX_WORDS = 200;
