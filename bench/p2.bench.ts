@@ -38,8 +38,8 @@ runBench(async (bench) => {
   const rivals: Rival[] = [
     { name: "bare uWebSockets.js", targetRatio: 1.15, measure: measureBare },
     ...installed(bench, [
-      { kind: nchanKind(), targetRatio: 0.35 },
-      { kind: natsKind(), targetRatio: 0.25 },
+      { kind: nchanKind(), targetRatio: 0.25 },
+      { kind: natsKind(), targetRatio: 0.2 },
     ]),
   ];
   const own: number[] = [];

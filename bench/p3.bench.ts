@@ -4,8 +4,8 @@ import type { TurnSample } from "./kit/commands.ts";
 import { percentile } from "./kit/statistics.ts";
 
 const SPEECH_SECONDS = 3;
-const TARGET_P50_MS = 0.5;
-const TARGET_P99_MS = 3;
+const TARGET_P50_MS = 0.3;
+const TARGET_P99_MS = 2;
 
 interface Latencies {
   /** The gateway's own stamp. */

@@ -7,7 +7,7 @@ const LEAD_MS = 300;
 const BATCH_MS = 100;
 const DEFAULT_MINUTES = 10;
 const UTTERANCE_SECONDS = 30;
-const TARGET_P99_MS = 5;
+const TARGET_P99_MS = 3;
 /** The pacer's slot is 4 ms wide: a shift below one over the whole run is none that could be told from its steps. */
 const TARGET_DRIFT_MS = 4;
 

@@ -5,8 +5,8 @@ import type { Fixture } from "./kit/fixture.ts";
 import { kilobytes, type MemorySnapshot } from "./kit/memory.ts";
 import { wait } from "./kit/monotonic.ts";
 
-const TARGET_IDLE_BYTES = 9 * 1024;
-const TARGET_LIVE_BYTES = 100 * 1024;
+const TARGET_IDLE_BYTES = 4 * 1024;
+const TARGET_LIVE_BYTES = 150 * 1024;
 const UTTERANCE_SECONDS = 30;
 
 interface Unit {

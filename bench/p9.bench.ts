@@ -2,8 +2,8 @@
 import { type Bench, type Contestant, runBench, speakMessage, speechText } from "./kit/bench.ts";
 import { percentile } from "./kit/statistics.ts";
 
-const TARGET_FRAME_MS = 20;
-const TARGET_ABORT_MS = 5;
+const TARGET_FRAME_MS = 10;
+const TARGET_ABORT_MS = 3;
 const BACKGROUND_UTTERANCE_SECONDS = 10;
 /** At 4x real time the upstream still speaks when the interruption comes. */
 const INTERRUPTED_SECONDS = 30;

@@ -5,9 +5,17 @@ import { percentile } from "./kit/statistics.ts";
 import { TruthProxy } from "./kit/truth-proxy.ts";
 import { measureTiming, mixedKindOf, TIMING_FAULTS, type TimingError } from "./kit/truth-timing.ts";
 
-const TARGET_MS = 20;
+interface Target {
+  readonly meanMs: number;
+  readonly p99Ms: number;
+}
+
+/** Where the upstream gave times of all that was said. */
+const TOLD: Target = { meanMs: 5, p99Ms: 5 };
+/** Where they are found by listening, or by what is around them. */
+const ESTIMATED: Target = { meanMs: 25, p99Ms: 150 };
 const UNKNOWABLE = "missing, all";
-const LABELS = ["exact", "scaled", "estimated"] as const;
+const LABELS = { exact: TOLD, scaled: TOLD, estimated: ESTIMATED };
 
 runBench(async (bench) => {
   const utterances = bench.pick(500, 60);
@@ -41,15 +49,15 @@ runBench(async (bench) => {
       bench,
       `T1 words, fault: ${kind}`,
       words.filter((error) => error.kind === kind),
-      kind !== UNKNOWABLE,
+      kind.startsWith("missing") ? ESTIMATED : TOLD,
     );
   }
-  for (const label of LABELS) {
+  for (const [label, target] of Object.entries(LABELS)) {
     errorRow(
       bench,
       `T1 words labelled ${label}`,
       words.filter((error) => error.label === label),
-      false,
+      target,
     );
   }
   countRow(bench, "T1 times that go back in their session", report.backward);
@@ -62,16 +70,18 @@ runBench(async (bench) => {
   bench.note(`T1: ${report.withoutTruth} words without an event of the engine were not compared`);
 });
 
-function errorRow(bench: Bench, figure: string, errors: readonly TimingError[], hasTarget = true): void {
+function errorRow(bench: Bench, figure: string, errors: readonly TimingError[], target?: Target): void {
   const sizes = errors.map(({ errorMs }) => Math.abs(errorMs));
+  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
   const p99 = percentile(sizes, 0.99);
+  const isMeasured = target !== undefined && sizes.length > 0;
   bench.row({
-    figure: `${figure}, p50 / p99 (n=${sizes.length})`,
-    measured: `${percentile(sizes, 0.5).toFixed(1)} / ${p99.toFixed(1)} ms`,
+    figure: `${figure}, mean / p50 / p99 (n=${sizes.length})`,
+    measured: `${[mean, percentile(sizes, 0.5), p99].map((ms) => ms.toFixed(1)).join(" / ")} ms`,
     baseline: "",
     ratio: "",
-    target: hasTarget ? `p99 <= ${TARGET_MS} ms` : "",
-    isOk: hasTarget && sizes.length > 0 ? p99 <= TARGET_MS : null,
+    target: target === undefined ? "" : `mean <= ${target.meanMs}, p99 <= ${target.p99Ms} ms`,
+    isOk: isMeasured ? mean <= target.meanMs && p99 <= target.p99Ms : null,
   });
 }
 
