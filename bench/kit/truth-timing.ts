@@ -59,8 +59,11 @@ export interface TimingPlan {
   readonly proxy: TruthProxy;
   /** ws://host:port */
   readonly gatewayUrl: string;
-  /** Seeds go from 1 to this. */
   readonly utterances: number;
+  /** Of the first utterance; each has one more than the one before. Default 1. */
+  readonly firstSeed?: number;
+  /** Default burst: audio and times come as fast as they can. */
+  readonly pace?: "burst" | "realtime";
   readonly sessions: number;
   /** Name of the fault that the requests with this seed are given. */
   readonly kindOf: (seed: number) => string;
@@ -77,11 +80,13 @@ export function mixedKindOf(seed: number): string {
 export async function measureTiming(plan: TimingPlan): Promise<TimingReport> {
   const report = new Gathered();
   const perSession = Math.ceil(plan.utterances / plan.sessions);
+  const { firstSeed = 1, pace = "burst" } = plan;
   await Promise.all(
     Array.from({ length: plan.sessions }, (_, session) => {
-      const first = 1 + session * perSession;
-      const count = Math.min(perSession, plan.utterances + 1 - first);
-      return runSession(plan, { name: `t1-${session}`, first, count }, report);
+      const before = session * perSession;
+      const count = Math.min(perSession, plan.utterances - before);
+      const name = `t1-${pace}-${session}`;
+      return runSession(plan, { name, pace, first: firstSeed + before, count }, report);
     }),
   );
   return report;
@@ -112,10 +117,15 @@ class Gathered implements TimingReport {
 /** Seeds are `first` up to `first + count`, one an utterance. */
 async function runSession(
   plan: TimingPlan,
-  session: { readonly name: string; readonly first: number; readonly count: number },
+  session: {
+    readonly name: string;
+    readonly pace: string;
+    readonly first: number;
+    readonly count: number;
+  },
   report: Gathered,
 ): Promise<void> {
-  const query = "format=pcm_24000&pace=burst&events=characters,words";
+  const query = `format=pcm_24000&pace=${session.pace}&events=characters,words`;
   await using client = await TruthClient.connect(`${plan.gatewayUrl}/live/${session.name}?${query}`);
   const startMs = (await client.next("hello")).audio?.start_ms ?? 0;
   let searchFrom = 0;
