@@ -9,12 +9,20 @@ export interface JoinerOptions {
   readonly keyId: string;
 }
 
+/** Of the bare server that is stormed the same way. */
+export interface GreeterOptions {
+  /** File URL of a build, for the length of its queue of connections. */
+  readonly distUrl: string;
+}
+
 export interface StormArgs {
   readonly port: number;
   readonly joinsPerSecond: number;
   readonly seconds: number;
   /** Joins are spread over so many sessions. */
   readonly sessions: number;
+  /** So many clients come in turn, each with one token: as many as there are joins, or fewer that come back. */
+  readonly clients: number;
 }
 
 export interface StormResult {
@@ -28,6 +36,8 @@ export interface StormResult {
   readonly maxMs: number;
   /** From the first join to the last hello. */
   readonly tookMs: number;
+  /** CPU of the joiner in that time. */
+  readonly joinerMs: number;
 }
 
 export interface JoinerCommands {
