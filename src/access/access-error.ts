@@ -79,11 +79,11 @@ export class AccessError extends GatewayError {
 }
 
 /** Throws what the check does, with these facts where the credential does not hold. */
-export function naming<T>(facts: CredentialFacts, check: () => T): T {
+export function naming<T>(facts: () => CredentialFacts, check: () => T): T {
   try {
     return check();
   } catch (thrown) {
-    if (thrown instanceof AccessError) throw new AccessError(thrown.reason, { ...facts, ...thrown.facts });
+    if (thrown instanceof AccessError) throw new AccessError(thrown.reason, { ...facts(), ...thrown.facts });
     throw thrown;
   }
 }

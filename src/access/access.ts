@@ -1,7 +1,7 @@
 /**
  * The door: who a request is from, by the key or token that it shows. Reads tokens, and answers from memory: nothing here waits.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import { AccessError, type CredentialFacts, naming } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
@@ -12,6 +12,7 @@ import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
 import type { OtherNodes } from "./other-nodes.ts";
 import { readPassedCaller } from "./passed-caller.ts";
 import { nameOf, UsedTokens } from "./used-tokens.ts";
+import { digestOfToken, type VerifiedToken, VerifiedTokens } from "./verified-tokens.ts";
 
 /** Whom tokens have to be for (RFC 7519 section 4.1.3). */
 const AUDIENCE = "voicewire";
@@ -65,6 +66,7 @@ export class Access {
   readonly #takesTokensInUrl: boolean;
   readonly #otherNodes: () => OtherNodes | null;
   readonly #used = new UsedTokens();
+  readonly #verified = new VerifiedTokens();
   /** Taken for this node, and not used yet. */
   readonly #claimed = new Set<string>();
 
@@ -88,9 +90,10 @@ export class Access {
     const caller = isStaticKey(credential)
       ? new Caller(this.#valid(keys.ofSecret(credential)))
       : this.#callerOf(credential, keys);
-    const { key, token } = caller;
-    const facts = { ...(key && { key: key.id }), ...(token && { subject: token.subject, token: token.id }) };
-    naming(facts, () => this.#mustOpen(caller, { place, origin }));
+    naming(
+      () => namesOfCaller(caller),
+      () => this.#mustOpen(caller, { place, origin }),
+    );
     return caller;
   }
 
@@ -99,7 +102,7 @@ export class Access {
       throw new AccessError("not_single_use");
     }
     if (!caller.mayComeFrom(origin)) throw new AccessError("wrong_origin");
-    if (caller.token !== null && this.#used.has(caller)) throw new AccessError("used");
+    if (caller.isSingleUse && this.#used.has(caller)) throw new AccessError("used");
     const nowMs = this.#nowMs();
     const endsMs = connectionEndOf(caller, nowMs);
     // Else it would be let in, and its connection closed at once.
@@ -196,21 +199,42 @@ export class Access {
   }
 
   #callerOf(jwt: string, keys: KeyRing): Caller {
+    const digest = digestOfToken(jwt);
+    const known = this.#verified.find(digest, keys);
+    if (known !== undefined) {
+      const { token, issuer } = known;
+      return naming(
+        () => ({ key: askerOf(issuer, token.signer, keys), subject: token.subject, token: token.id }),
+        () => this.#holding(known, keys),
+      );
+    }
     const { claims, kid } = verifyJwt(jwt, (id) => keys.ofToken(id).signing);
     const signer = keys.ofToken(kid);
-    const asker = signer.mints && typeof claims.iss === "string" ? keys.find(claims.iss) : undefined;
-    return naming({ key: asker?.id ?? kid, ...namesOf(claims) }, () => {
-      const token = tokenOf(claims, jwt, this.#valid(signer));
-      this.#checkTimes(token, claims.nbf);
-      if (isRevoked(token, keys)) throw new AccessError("revoked");
-      return new Caller(this.#ownerOf(claims, token, keys), token);
-    });
+    return naming(
+      () => ({ key: askerOf(claims.iss, signer, keys), ...namesOf(claims) }),
+      () => {
+        const token = tokenOf(claims, jwt, this.#valid(signer));
+        const verified = { token, issuer: claims.iss, notBefore: claims.nbf };
+        const caller = this.#holding(verified, keys);
+        if (!caller.isSingleUse) this.#verified.add(digest, verified, keys);
+        return caller;
+      },
+    );
+  }
+
+  /** Whose a verified token is, as long as it holds. */
+  #holding(verified: VerifiedToken, keys: KeyRing): Caller {
+    const { token, notBefore } = verified;
+    this.#valid(token.signer);
+    this.#checkTimes(token, notBefore);
+    if (isRevoked(token, keys)) throw new AccessError("revoked");
+    return new Caller(this.#ownerOf(verified, keys), token);
   }
 
   /** A token that this gateway minted stands below the key that asked for it, another below the key that signed it. */
-  #ownerOf(claims: Claims, { signer }: Token, keys: KeyRing): Key {
-    if (!signer.mints || claims.iss === undefined || claims.iss === signer.id) return signer;
-    const owner = typeof claims.iss === "string" ? keys.find(claims.iss) : undefined;
+  #ownerOf({ token: { signer }, issuer }: VerifiedToken, keys: KeyRing): Key {
+    if (!signer.mints || issuer === undefined || issuer === signer.id) return signer;
+    const owner = typeof issuer === "string" ? keys.find(issuer) : undefined;
     if (owner === undefined) throw new AccessError("unknown_key");
     return this.#valid(owner);
   }
@@ -280,6 +304,16 @@ function tokenOf(claims: Claims, jwt: string, signer: Key): Token {
   };
 }
 
+function namesOfCaller({ key, token }: Caller): CredentialFacts {
+  return { ...(key && { key: key.id }), ...(token && { subject: token.subject, token: token.id }) };
+}
+
+/** The id of the key that asked for the token, as far as it is one; else of the key that signed it. */
+function askerOf(issuer: unknown, signer: Key, keys: KeyRing): string {
+  const asker = signer.mints && typeof issuer === "string" ? keys.find(issuer) : undefined;
+  return (asker ?? signer).id;
+}
+
 /** As far as they are ones. */
 function namesOf({ sub, jti }: Claims): Pick<CredentialFacts, "subject" | "token"> {
   return { ...(isName(sub) ? { subject: sub } : {}), ...(isName(jti) ? { token: jti } : {}) };
@@ -292,9 +326,7 @@ function isName(value: unknown): value is string {
 
 /** A digest of what is signed: one signature has several spellings. */
 function digestOfSigned(jwt: string): string {
-  return createHash("sha256")
-    .update(jwt.slice(0, jwt.lastIndexOf(".")))
-    .digest("base64url");
+  return hash("sha256", jwt.slice(0, jwt.lastIndexOf(".")), "base64url");
 }
 
 function isRevoked({ id, subject, issuedMs }: Token, { revoked }: KeyRing): boolean {

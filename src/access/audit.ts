@@ -1,5 +1,5 @@
 /** Who did what at the door, one line each: never a key, a token, a text or a session's name. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type ErrorCode, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { RefusalCounts } from "../kit/refusal-counts.ts";
@@ -163,5 +163,5 @@ function factsOf({ key, token }: Caller) {
 /** Names of sessions can be those of calls or people: the same name has the same digest. */
 function sessionOf(name: string | null) {
   if (name === null) return {};
-  return { session: createHash("sha256").update(name).digest("base64url").slice(0, 16) };
+  return { session: hash("sha256", name, "base64url").slice(0, 16) };
 }

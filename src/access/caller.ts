@@ -133,8 +133,12 @@ export class Caller {
       | "characters_per_minute"
       | "utterances_per_minute",
   ) {
-    const named = this.#layers.map(({ grants }) => grants[name]).filter((value) => value !== undefined);
-    return named.length === 0 ? null : Math.min(...named);
+    let smallest: number | null = null;
+    for (const { grants } of this.#layers) {
+      const value = grants[name];
+      if (value !== undefined && (smallest === null || value < smallest)) smallest = value;
+    }
+    return smallest;
   }
 
   /** Throws forbidden unless each layer names this part of the vendor's interface. */

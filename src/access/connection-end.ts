@@ -9,12 +9,14 @@ export function connectionEndOf(caller: Caller, begunMs: number): number | null 
   const { key, token } = caller;
   const seconds = caller.bound("seconds");
   const sessionUntil = caller.bound("session_until");
-  const ends = [
-    key?.expiresMs ?? null,
-    token?.signer.expiresMs ?? null,
-    seconds === null ? null : begunMs + seconds * 1000,
-    sessionUntil === null ? null : sessionUntil * 1000,
-    token !== null && seconds === null && sessionUntil === null ? token.expiresMs + GRACE_MS : null,
-  ].filter((end) => end !== null);
-  return ends.length === 0 ? null : Math.min(...ends);
+  // Without a list of them: it is asked several times for each connection.
+  let endsMs = key?.expiresMs ?? Number.POSITIVE_INFINITY;
+  const signerMs = token?.signer.expiresMs ?? null;
+  if (signerMs !== null) endsMs = Math.min(endsMs, signerMs);
+  if (seconds !== null) endsMs = Math.min(endsMs, begunMs + seconds * 1000);
+  if (sessionUntil !== null) endsMs = Math.min(endsMs, sessionUntil * 1000);
+  if (token !== null && seconds === null && sessionUntil === null) {
+    endsMs = Math.min(endsMs, token.expiresMs + GRACE_MS);
+  }
+  return endsMs === Number.POSITIVE_INFINITY ? null : endsMs;
 }

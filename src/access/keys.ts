@@ -93,6 +93,12 @@ export interface Key {
   readonly fingerprint: string;
 }
 
+type SigningKey = Key & { readonly signing: JwtKey };
+
+function isSigning(key: Key): key is SigningKey {
+  return key.signing !== null;
+}
+
 interface RevokedTokens {
   readonly tokens: ReadonlySet<string>;
   /** Subject, and when its oldest good token was issued, seconds since 1970. */
@@ -160,11 +166,11 @@ export class KeyRing {
     throw new AccessError("unknown_key");
   }
 
-  /** The key that a token names. Throws AccessError. */
-  ofToken(kid: string): Key & { readonly signing: JwtKey } {
+  /** The key that a token names: not a copy, since bounds are kept by key. Throws AccessError. */
+  ofToken(kid: string): SigningKey {
     const key = this.#byId.get(kid);
-    if (key?.signing == null) throw new AccessError("unknown_key");
-    return { ...key, signing: key.signing };
+    if (key === undefined || !isSigning(key)) throw new AccessError("unknown_key");
+    return key;
   }
 }
 

@@ -70,6 +70,7 @@ export function presentedByCarrier({ headers, query }: CarrierHeaders): Presente
 }
 
 function tokensIn(query: string): string[] {
+  if (!mayName(query)) return [];
   const parameters = new URLSearchParams(query);
   return URL_NAMES.flatMap((name) => parameters.getAll(name).map(keyOf));
 }
@@ -108,12 +109,17 @@ export function offersToken(req: HttpRequest): boolean {
 
 /** A query without what opens the door: for what is handed on. */
 export function withoutTokens(query: string): string {
-  const letters = query.toLowerCase();
-  if (!MARKS_OF_NAMES.some((mark) => letters.includes(mark))) return query;
+  if (!mayName(query)) return query;
   return query
     .split("&")
     .filter((pair) => !URL_NAMES.some((name) => decodedName(pair) === name))
     .join("&");
+}
+
+/** Whether a query may have a key or token: most have none. */
+function mayName(query: string): boolean {
+  const letters = query.toLowerCase();
+  return MARKS_OF_NAMES.some((mark) => letters.includes(mark));
 }
 
 function decodedName(pair: string): string {
@@ -122,10 +128,8 @@ function decodedName(pair: string): string {
 }
 
 function offeredBy(req: HttpRequest): string[] {
-  return req
-    .getHeader("sec-websocket-protocol")
-    .split(",")
-    .map((name) => name.trim());
+  const offered = req.getHeader("sec-websocket-protocol");
+  return offered === "" ? [] : offered.split(",").map((name) => name.trim());
 }
 
 /**

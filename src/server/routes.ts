@@ -311,8 +311,7 @@ export class CheckedRoutes implements Routes {
   #isSound(res: HttpResponse, req: HttpRequest, pattern: string): boolean {
     noteErrors(res, (thrown) => this.#options.door.audit.sent(thrown));
     try {
-      checkLength(req);
-      checkOnce(req);
+      checkHeaders(req);
       const reader = this.#readerOf(res, req, pattern);
       if (reader !== null) allowReader(res, reader);
       return true;
@@ -424,32 +423,33 @@ function sourceOf(req: HttpRequest): RequestSource {
   };
 }
 
-/** At most one Content-Length, and not an empty one, which the library takes for none. Throws invalid_field. */
-function checkLength(req: HttpRequest): void {
-  let isOk = true;
-  let count = 0;
-  req.forEach((name, value) => {
-    if (name !== "content-length") return;
-    count += 1;
-    isOk = count === 1 && value !== "";
-  });
-  if (isOk) return;
-  const what = "Header content-length: more than one, or an empty one; expected one number";
-  throw new GatewayError("invalid_field", what, { field: "content-length" });
-}
+/**
+ * They say how long a request is, for whom it is and from whom: of two, a proxy in front may believe the other one (RFC 9112
+ * sections 3.2 and 6.3).
+ */
+const ONCE: ReadonlySet<string> = new Set([
+  "content-length",
+  "host",
+  "origin",
+  "authorization",
+  "xi-api-key",
+]);
 
-/** They say for whom a request is and from whom: of two, a proxy in front may believe the other one (RFC 9112 section 3.2). */
-const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "xi-api-key"]);
-
-/** Throws invalid_field. */
-function checkOnce(req: HttpRequest): void {
-  const seen = new Set<string>();
+/** None of these twice, and no empty Content-Length, which the library takes for none. Throws invalid_field. */
+function checkHeaders(req: HttpRequest): void {
+  const seen: string[] = [];
   let twice: string | null = null;
-  req.forEach((name) => {
+  let isLengthOk = true;
+  req.forEach((name, value) => {
     if (!ONCE.has(name)) return;
-    if (seen.has(name)) twice = name;
-    seen.add(name);
+    if (seen.includes(name)) twice = name;
+    seen.push(name);
+    if (name === "content-length" && (twice === name || value === "")) isLengthOk = false;
   });
+  if (!isLengthOk) {
+    const what = "Header content-length: more than one, or an empty one; expected one number";
+    throw new GatewayError("invalid_field", what, { field: "content-length" });
+  }
   if (twice === null) return;
   throw new GatewayError("invalid_field", `Header ${twice}: it came twice, expected it once`, {
     field: twice,

@@ -69,9 +69,15 @@ export interface LiveConnection {
 }
 
 export function newConnection(arrival: Arrival, { limits }: Pick<Door, "limits">): LiveConnection {
-  const { caller, address } = arrival;
+  // Field by field: a spread is ten times as slow, and each join makes one.
+  const { sessionId, caller, origin, address, query, http } = arrival;
   return {
-    ...arrival,
+    sessionId,
+    caller,
+    origin,
+    address,
+    query,
+    http,
     lease: null,
     traffic: limits.traffic(caller, address),
     expiry: null,

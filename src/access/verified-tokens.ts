@@ -1,0 +1,46 @@
+/**
+ * Tokens whose signature and claims have held, since a client that comes back shows the same one. Until when they hold, and whether
+ * they were withdrawn, is not remembered. Bounded: the one that came first is forgotten.
+ */
+import { hash } from "node:crypto";
+import type { Token } from "./caller.ts";
+import type { KeyRing } from "./keys.ts";
+
+const MAX_TOKENS = 10_000;
+
+export interface VerifiedToken {
+  readonly token: Token;
+  /** Claims as they came: who asked the gateway for the token, and since when it holds. */
+  readonly issuer: unknown;
+  readonly notBefore: unknown;
+}
+
+export class VerifiedTokens {
+  /** By digest: what opens the door is not kept. */
+  readonly #byDigest = new Map<string, VerifiedToken>();
+  /** Those that verified them: other ones may not. */
+  #keys: KeyRing | null = null;
+
+  get size(): number {
+    return this.#byDigest.size;
+  }
+
+  find(digest: string, keys: KeyRing): VerifiedToken | undefined {
+    return keys === this.#keys ? this.#byDigest.get(digest) : undefined;
+  }
+
+  add(digest: string, verified: VerifiedToken, keys: KeyRing): void {
+    if (keys !== this.#keys) this.#byDigest.clear();
+    this.#keys = keys;
+    if (this.#byDigest.size >= MAX_TOKENS) {
+      const [oldest = ""] = this.#byDigest.keys();
+      this.#byDigest.delete(oldest);
+    }
+    this.#byDigest.set(digest, verified);
+  }
+}
+
+/** Of all of it: another signature is another token. */
+export function digestOfToken(jwt: string): string {
+  return hash("sha256", jwt, "base64url");
+}
