@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { AuditLog } from "./access/audit.ts";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
 import { createDoor, type Door } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
@@ -86,7 +87,7 @@ export interface GatewayOptions {
   readonly service?: { readonly hangs: number } | undefined;
   readonly log: Logger;
   /** Who did what with which key or token; `log` where not given. */
-  readonly auditLog?: Logger;
+  readonly auditLog?: AuditLog;
   /** Folder of the built page; the one beside the compiled code where not given. */
   readonly pageFolder?: string;
   readonly clock?: Clock;
@@ -722,6 +723,7 @@ function metricsOf(
       refusals: refusalsOf(door, upstream),
       limits: door.limits.sizes,
       hasBrokenKeys: door.hasBrokenKeys,
+      lostAuditLines: door.audit.lostLines,
     }),
     isInsecure,
     cluster: () => cluster?.figures ?? null,

@@ -42,8 +42,14 @@ export function reasonOf(thrown: unknown): string {
   return thrown instanceof AccessError ? thrown.reason : toGatewayError(thrown).code;
 }
 
+/** Where the lines go. */
+export interface AuditLog extends Logger {
+  /** That could not be written. Without it none are lost. */
+  readonly lostLines?: number;
+}
+
 export interface AuditOptions {
-  readonly log: Logger;
+  readonly log: AuditLog;
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;
   /** Default: its own. */
@@ -64,6 +70,11 @@ export class Audit {
   /** Reason -> how many were refused for it. */
   get refusals(): ReadonlyMap<string, number> {
     return this.#counts.byReason;
+  }
+
+  /** Lines that could not be written. */
+  get lostLines(): number {
+    return this.#options.log.lostLines ?? 0;
   }
 
   refused(refusal: Refusal): void {

@@ -4,7 +4,7 @@ import type { Logger } from "../kit/log.ts";
 import type { RefusalCounts } from "../kit/refusal-counts.ts";
 import { Access, type Presented } from "./access.ts";
 import { isGuess } from "./access-error.ts";
-import { Audit } from "./audit.ts";
+import { Audit, type AuditLog } from "./audit.ts";
 import type { Caller } from "./caller.ts";
 import { type ProxyTrust, readProxyTrust } from "./client-address.ts";
 import { KeyFile } from "./key-file.ts";
@@ -38,7 +38,7 @@ export interface DoorOptions extends LimitSettings {
   readonly proxyProtocol?: boolean;
   readonly log: Logger;
   /** Default: `log`. */
-  readonly auditLogger?: Logger;
+  readonly auditLogger?: AuditLog;
   readonly clock: Clock;
   /** Where refusals are counted; default: the door's own. */
   readonly refusals?: RefusalCounts | undefined;

@@ -2,8 +2,9 @@
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import pino from "pino";
+import type { AuditLog } from "../access/audit.ts";
 import { GatewayError } from "../errors.ts";
-import type { Logger } from "../kit/log.ts";
+import { type Logger, logWith } from "../kit/log.ts";
 import { type Io, mayStyle, type Output } from "./io.ts";
 
 /**
@@ -25,10 +26,12 @@ export function createLog(
 
 /**
  * JSON lines at the end of a file that only its owner can read: the audit log. Written at once, so that a crash loses none. Lines
- * that can't be written are lost, which `log` says: a full disk ends no call. Throws invalid_config where it can't be opened.
+ * that can't be written are lost, which is counted, and `log` says it: a full disk ends no call. Throws invalid_config where it can't be opened.
  */
-export function createFileLog(path: string, log: Logger): Logger {
+export function createFileLog(path: string, log: Logger): AuditLog {
   const file = openToAppend(path);
+  /** In all, and since it could be written. */
+  let lostInAll = 0;
   let lostLines = 0;
   const write = (line: string): void => {
     try {
@@ -38,12 +41,19 @@ export function createFileLog(path: string, log: Logger): Logger {
       if (lostLines === 0)
         log.error({ detail }, "The audit log can't be written: its lines are lost until it can");
       lostLines += 1;
+      lostInAll += 1;
       return;
     }
     if (lostLines > 0) log.warn({ lost_lines: lostLines }, "The audit log is written again");
     lostLines = 0;
   };
-  return pino({ level: "info", base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  const lines = pino({ level: "info", base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  return {
+    ...logWith(lines, {}),
+    get lostLines() {
+      return lostInAll;
+    },
+  };
 }
 
 function openToAppend(path: string): number {

@@ -37,6 +37,12 @@ interface PhraseFigures {
 }
 
 /** What is counted of the door. */
+/** Also of the process that starts workers: its operations port has an audit log, too. */
+export const AUDIT_LINES_LOST = {
+  name: "voicewire_audit_lines_lost_total",
+  help: "Lines of the audit log that were lost: its file could not be written",
+} as const;
+
 interface DoorFigures {
   /** Reason -> how many were refused for it. */
   readonly refusals: ReadonlyMap<string, number>;
@@ -44,6 +50,8 @@ interface DoorFigures {
   readonly limits: { readonly callers: number; readonly addresses: number };
   /** The file of keys can't be read as it is now. */
   readonly hasBrokenKeys: boolean;
+  /** Lines of the audit log that could not be written. */
+  readonly lostAuditLines: number;
 }
 
 /** What is counted of the nodes of a cluster. */
@@ -367,6 +375,12 @@ function doorMetrics(read: () => DoorFigures): Metric[] {
       name: "voicewire_keys_broken",
       help: "1 where the file of keys can't be read as it is now and those from before hold, else 0",
       read: () => Number(read().hasBrokenKeys),
+    },
+    {
+      kind: "counter",
+      name: AUDIT_LINES_LOST.name,
+      help: AUDIT_LINES_LOST.help,
+      read: () => read().lostAuditLines,
     },
   ];
 }

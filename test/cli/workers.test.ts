@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { LiveView } from "../../src/protocol/live-view.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort, freePortPair } from "../helpers/free-port.ts";
+import { TestKeys } from "../helpers/key-file.ts";
 import { until } from "../helpers/until.ts";
 import { LiveClient, SLOW } from "./live-client.ts";
 import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
@@ -74,6 +75,21 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, ind
 describe.skipIf(missing !== undefined)(
   `voicewire serve --workers${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
+    test("counts lines of the audit log that it lost itself, beside those of its workers", async () => {
+      using keys = new TestKeys({ server: { grants: { sessions: ["*"], allow: ["admin"] } } });
+      const args = ["--keys-file", keys.path, "--audit-log", "/dev/full"];
+      const { program, opsUrl } = await serveTwo(...args);
+      await using _ = program;
+      const headers = { authorization: `Bearer ${keys.key}` };
+      const text = await (await fetch(`${opsUrl}/metrics`, { headers })).text();
+      const lost = [...text.matchAll(/^voicewire_audit_lines_lost_total\{worker="(\w+)"\} (\d+)$/gm)];
+      expect(lost.map(([, worker, count]) => [worker, count])).toEqual([
+        ["1", "0"],
+        ["2", "0"],
+        ["operations", "1"],
+      ]);
+    });
+
     test("one live view has the sessions of all workers, and opens any of them", async () => {
       const { program, url, opsUrl } = await serveTwo();
       await using _ = program;

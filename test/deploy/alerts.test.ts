@@ -60,6 +60,7 @@ function healthy(minutes: number): Series {
     late_wakes_total: rising(6),
     tls_certificate_end_seconds: steady(100 * 86_400),
     keys_broken: steady(0),
+    audit_lines_lost_total: steady(2),
     ledger_lost_total: steady(4),
     ledger_free_bytes: steady(50e9),
     cluster_bus_up: steady(1),
@@ -148,6 +149,11 @@ const CASES: Readonly<Record<string, Case>> = {
     labels: INSTANCE,
   },
   VoicewireKeysBroken: { series: of("keys_broken", "1+0x60"), minute: 30, labels: INSTANCE },
+  VoicewireAuditLinesLost: {
+    series: of("audit_lines_lost_total", "0+0x10 1+1x60"),
+    minute: 20,
+    labels: INSTANCE,
+  },
   VoicewireLedgerFails: { series: of("ledger_lost_total", "0+0x10 1+1x60"), minute: 25, labels: INSTANCE },
   VoicewireRecordingsEnd: {
     series: { [`voicewire_recordings_ended_total{${AT},reason="disk"}`]: "0+0x10 1+0x60" },

@@ -5,8 +5,10 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { ACTIONS } from "../../src/access/grants.ts";
+import { createFileLog } from "../../src/cli/log.ts";
 import type { Config } from "../../src/config.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { type KeyFileContent, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
@@ -505,6 +507,15 @@ it("the metrics say what is counted, and that the file of keys is broken", async
   await expect
     .poll(() => metricsOf(gateway, bearer(keys.key)), { timeout: 5000 })
     .toContain("voicewire_keys_broken 1");
+});
+
+it("the metrics count lines of the audit log that could not be written", async () => {
+  using keys = new TestKeys({ server: { grants: { ...SPEAKER, allow: ["admin", "speak"] } } });
+  const auditLog = createFileLog("/dev/full", silentLog);
+  await using gateway = await gatewayAt(upstream.url, { keysFile: keys.path }, { auditLog });
+  expect(await metricsOf(gateway, bearer(keys.key))).toContain("voicewire_audit_lines_lost_total 1\n");
+  await knock(gateway, bearer("letmein"));
+  expect(await metricsOf(gateway, bearer(keys.key))).toContain("voicewire_audit_lines_lost_total 3\n");
 });
 
 const OPERATOR = { sessions: ["*"], allow: [...ACTIONS] };

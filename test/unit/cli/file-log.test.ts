@@ -23,6 +23,7 @@ it("a file log on a full disk fails nobody who writes to it, and says so once", 
   const log = createFileLog("/dev/full", told.log);
   for (let line = 0; line < 3; line += 1) log.info({ audit: "ended" }, "Ended");
   expect(told.lines).toEqual([{ detail: expect.stringContaining("ENOSPC") }]);
+  expect(log.lostLines).toBe(3);
 });
 
 it("a file log that can be written again says how many lines are missing", () => {
@@ -39,6 +40,7 @@ it("a file log that can be written again says how many lines are missing", () =>
   const second = openReader();
   log.info({ audit: "ended" }, "Ended");
   expect(told.lines).toEqual([{ detail: expect.stringContaining("EPIPE") }, { lost_lines: 2 }]);
+  expect(log.lostLines).toBe(2);
   closeSync(second);
   rmSync(folder, { recursive: true });
 });

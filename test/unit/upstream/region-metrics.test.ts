@@ -34,7 +34,12 @@ describe("the metrics of regions", () => {
       serviceHangs: () => null,
       certificateEnd: () => null,
       isInsecure: false,
-      door: () => ({ refusals: new Map(), limits: { callers: 0, addresses: 0 }, hasBrokenKeys: false }),
+      door: () => ({
+        refusals: new Map(),
+        limits: { callers: 0, addresses: 0 },
+        hasBrokenKeys: false,
+        lostAuditLines: 0,
+      }),
     });
     const lines = async () =>
       (await render()).split("\n").filter((line) => /^voicewire_upstream_(region|limit)/.test(line));

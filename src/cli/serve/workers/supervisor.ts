@@ -11,6 +11,7 @@ import type { Config } from "../../../config.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { listenUrl } from "../../../kit/listen-url.ts";
 import type { Logger } from "../../../kit/log.ts";
+import { AUDIT_LINES_LOST } from "../../../metrics/prometheus.ts";
 import { mergeViews } from "../../../server/live-view/merge-views.ts";
 import { certificateFiles, readCertificate } from "../../../server/tls/certificate.ts";
 import type { ServiceConfig } from "../../../upstream/services/service-config.ts";
@@ -93,6 +94,8 @@ class Supervisor {
   readonly #shared: Shared;
   readonly #workers: readonly WorkerProcess[];
   #opsUrl: string | null = null;
+  /** Of the operations port; the workers count their own. */
+  #lostAuditLines: () => number = () => 0;
   #closeOperations: () => void = () => undefined;
   #isDraining = false;
   #closing: Promise<void> | null = null;
@@ -220,6 +223,7 @@ class Supervisor {
       door.close();
       throw thrown;
     });
+    this.#lostAuditLines = () => door.audit.lostLines;
     this.#closeOperations = () => {
       operations.close();
       door.close();
@@ -242,7 +246,9 @@ class Supervisor {
       this.#workers.map(async (one) => ({ worker: `${one.worker}`, text: await one.metrics() })),
     );
     const expositions = texts.flatMap(({ worker, text }) => (text === null ? [] : [{ worker, text }]));
-    return `${mergeExpositions(expositions)}\n${this.#ownMetrics()}`;
+    const { name, help } = AUDIT_LINES_LOST;
+    const own = family("counter", name, help, [["", this.#lostAuditLines()]]);
+    return `${mergeExpositions([...expositions, { worker: "operations", text: own }])}\n${this.#ownMetrics()}`;
   }
 
   #ownMetrics(): string {
