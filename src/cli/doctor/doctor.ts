@@ -16,31 +16,7 @@ import {
 const FLAGS: readonly Flag[] = [
   { name: "json", about: "The results as one JSON object" },
   CONFIG_FLAG,
-  ...settingFlags([
-    "host",
-    "port",
-    "tlsCert",
-    "tlsKey",
-    "opsHost",
-    "opsPort",
-    "insecure",
-    "keysFile",
-    "allowedHosts",
-    "allowedOrigins",
-    "trustedProxies",
-    "cluster",
-    "clusterName",
-    "clusterCredentials",
-    "clusterTlsCa",
-    "clusterTlsCert",
-    "clusterTlsKey",
-    "nodeName",
-    "upstreamUrl",
-    "upstreamRegion",
-    "upstreamKey",
-    "upstreams",
-    "voiceModels",
-  ]),
+  ...settingFlags(),
 ];
 
 export const doctor: CommandModule = {

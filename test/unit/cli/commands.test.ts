@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
+import { doctor } from "../../../src/cli/doctor/doctor.ts";
 import { textColumns } from "../../../src/cli/output/terminal-text.ts";
+import { serve } from "../../../src/cli/serve/serve.ts";
 import { VERSION } from "../../../src/version.ts";
 import { memoryIo } from "./memory-io.ts";
 
@@ -11,6 +13,12 @@ async function run(...argv: string[]) {
 }
 
 const COMMANDS = ["serve", "say", "listen", "captions", "keys", "token", "service", "doctor"];
+
+test("doctor takes every flag of serve", () => {
+  const namesOf = ({ help }: typeof serve) =>
+    help.flags.filter(({ isHidden }) => isHidden !== true).map(({ name }) => name);
+  expect(namesOf(doctor)).toEqual(expect.arrayContaining(namesOf(serve)));
+});
 
 describe("runCli()", () => {
   test("--help lists every command, with examples and exit codes", async () => {
