@@ -172,6 +172,7 @@ export class Access {
     const nowMs = this.#nowMs();
     const minting = this.#keys()?.mintingAt(nowMs);
     if (minting?.signing == null) throw noMintingKey();
+    mustEndLater(grants, nowMs);
     const expiresMs = nowMs + lifeMs;
     const id = randomUUID();
     const claims = {
@@ -268,6 +269,14 @@ function endOf({ expiresMs }: Token): number {
 function sameKey({ id, fingerprint }: Key, keys: KeyRing): Key | null {
   const now = keys.find(id);
   return now?.fingerprint === fingerprint ? now : null;
+}
+
+/** Else the token would open nothing. Throws invalid_field. */
+function mustEndLater({ session_until: until }: Grants, nowMs: number): void {
+  const nowSeconds = Math.floor(nowMs / 1000);
+  if (until === undefined || until > nowSeconds) return;
+  const message = `Field 'grants.session_until' is not valid: ${until} has passed, expected a time after now (${nowSeconds}), in seconds since 1970`;
+  throw new GatewayError("invalid_field", message, { field: "grants.session_until" });
 }
 
 function noMintingKey(): GatewayError {

@@ -12,7 +12,7 @@ import { enterSession, type SessionPlace } from "../session/place.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
-import { endWithoutBody, giveBack, pathPart, writeHeaders } from "./http.ts";
+import { endWithoutBody, pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
@@ -162,10 +162,7 @@ export function answerHead(
   };
   headersFor(call, deps, read).then(
     (headers) => write(200, headers),
-    (thrown: unknown) => {
-      giveBack(res);
-      write(toGatewayError(thrown).httpStatus, { "content-type": "application/json" });
-    },
+    (thrown: unknown) => write(toGatewayError(thrown).httpStatus, { "content-type": "application/json" }),
   );
 }
 

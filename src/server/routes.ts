@@ -186,7 +186,7 @@ export class CheckedRoutes implements Routes {
         if (!this.#isSound(res, asked, pattern)) return;
         this.#whenClaimed(res, asked, access, (req, unclaimed) => {
           try {
-            const { caller, leave } = this.#admit(res, req, { pattern, access, isSocket: true, unclaimed });
+            const { caller, leave } = this.#admit(res, req, { pattern, access, kind: "ws", unclaimed });
             leaveUpgraded = leave;
             upgrade(res, req, context, caller);
           } catch (thrown) {
@@ -255,7 +255,7 @@ export class CheckedRoutes implements Routes {
       this.#whenClaimed(res, asked, route.access, (req, unclaimed) => {
         let caller: Caller;
         try {
-          ({ caller } = this.#admit(res, req, { ...route, isSocket: false, unclaimed }));
+          ({ caller } = this.#admit(res, req, { ...route, kind: method, unclaimed }));
         } catch (thrown) {
           refuse(res, toGatewayError(thrown), shape);
           return;
@@ -335,7 +335,7 @@ export class CheckedRoutes implements Routes {
 
   /** Throws where they may not. */
   #admit(res: HttpResponse, req: HttpRequest, asking: Asking): Admitted {
-    const { pattern, access, isSocket, unclaimed } = asking;
+    const { pattern, access, kind, unclaimed } = asking;
     const { door } = this.#options;
     if (access === "anybody" || (access === "own" && unclaimed === null))
       return { caller: ANYBODY, leave: null };
@@ -348,8 +348,9 @@ export class CheckedRoutes implements Routes {
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
       if (unclaimed !== null) throw unclaimed;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
-      if (isSocket) leave = door.limits.enter(caller, address);
-      redeemFor(res, caller, door);
+      if (kind === "ws") leave = door.limits.enter(caller, address);
+      // HEAD opens nothing: players ask for it before they open what it is about.
+      if (kind !== "head") redeemFor(res, caller, door);
       door.audit.admitted(caller, { surface: pattern, address, sessionId });
       return { caller, leave };
     } catch (thrown) {
@@ -399,7 +400,7 @@ interface Admitted {
 }
 
 interface Asking extends Omit<MountedRoute, "method"> {
-  readonly isSocket: boolean;
+  readonly kind: MountedRoute["method"];
   /** Why a single-use token is not this node's; null: there is none, or it is. */
   readonly unclaimed: unknown;
 }

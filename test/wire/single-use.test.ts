@@ -106,6 +106,18 @@ describe("a single-use token", () => {
     expect([await dial(token, good), await dial(token, good)]).toEqual([101, 401]);
   });
 
+  it.each(["audio.wav", "audio.mp3", "captions", "captions.vtt"])(
+    "is not used up by HEAD of %s, and is by what follows",
+    async (file) => {
+      const path = `/live/waited-for-${file.replace(".", "-")}/${file}?wait=true`;
+      const token = onceOnly();
+      const head = () => fetch(gateway.url + path, { method: "HEAD", headers: bearer(token) });
+      expect([(await head()).status, (await head()).status]).toEqual([200, 200]);
+      expect(await ask(token, { path })).toBe(200);
+      expect((await head()).status).toBe(401);
+    },
+  );
+
   it.each<[string, string, ((token: string) => object) | undefined]>([
     ["handshake", "/v1/text-to-speech/v/stream-input", undefined],
     ["first-message", "/v1/text-to-speech/v/stream-input", (token) => ({ text: " ", xi_api_key: token })],

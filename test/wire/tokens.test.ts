@@ -123,6 +123,12 @@ describe("POST /tokens", () => {
     ["no time", { grants: LISTENER, expires_in_seconds: 0 }, 400, "expires_in_seconds"],
     ["a subject with a blank", { grants: LISTENER, subject: "a b" }, 400, "subject"],
     ["a token that is too long", { grants: { ...LISTENER, voices: manyVoices() } }, 400, "grants"],
+    [
+      "a session_until that has passed",
+      { grants: { ...LISTENER, session_until: Math.floor(Date.now() / 1000) - 1 } },
+      400,
+      "grants.session_until",
+    ],
     ["no JSON", "{", 400, undefined],
     ["a body of 20 KB", `"${"x".repeat(20_000)}"`, 413, undefined],
   ])("refuses %s", async (_name, body, status, field) => {
