@@ -24,11 +24,13 @@ const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unknown_voice: "knows no such voice",
   upstream_unauthorized: "refused the key (expected a valid one in its key-env or key-file)",
   upstream_forbidden: "does not allow this with this key or plan",
-  upstream_not_found: "does not know what was asked for (expected its base URL as url)",
+  upstream_not_found:
+    "does not know what was asked for (expected its base URL as url, and a voice and model that it has)",
   upstream_rate_limited: "is at its limit",
   upstream_failed: "failed (its log may say why)",
   upstream_timeout: "gave up waiting",
   upstream_protocol: "answered with a status that is not of its interface (expected 200)",
+  upstream_invalid: "refused the request (expected a voice, a model and settings that it has)",
   text_too_long: "takes no text of that length",
 };
 

@@ -138,7 +138,7 @@ class WebSocketConnection implements OpenLine {
       return;
     }
     if (status < 300) {
-      const what = `the upstream opened no WebSocket, and answered with status ${status}`;
+      const what = `the upstream opened no WebSocket, and answered with status ${status}: check its url`;
       this.#close(() => this.#events.failed(unreadable(what)));
       destroy();
       return;

@@ -1,6 +1,6 @@
 /** Kokoro-FastAPI, scripted: POST /dev/captioned_speech, strict about what it is sent; PCM at 24 kHz alone, no key. */
 import type { FakeAnswer, FakeScript } from "../../helpers/fake-answer.ts";
-import { bytesOf, speak } from "./spoken.ts";
+import { bytesOf, type Spoken, speak, wordsOf } from "./spoken.ts";
 import { Strict } from "./strict.ts";
 import { htmlPage, jsonError, type TimedOptions, type TimedWriter, timedSteps } from "./timed-steps.ts";
 
@@ -16,9 +16,11 @@ interface Request {
 export interface KokoroOptions extends TimedOptions {
   /** Sentences that fail, and are left out without a word. */
   readonly loses?: RegExp;
+  /** Words of these texts are spoken, and have no times. */
+  readonly leavesUntimed?: RegExp;
 }
 
-export function kokoro({ loses, ...options }: KokoroOptions = {}): FakeScript {
+export function kokoro({ loses, leavesUntimed, ...options }: KokoroOptions = {}): FakeScript {
   return (request) => {
     if (request.path === "/v1/audio/voices") return jsonError(200, { voices: [KOKORO_VOICE] });
     if (request.path !== "/dev/captioned_speech") return refusal(404, "not_found");
@@ -43,13 +45,22 @@ export function kokoro({ loses, ...options }: KokoroOptions = {}): FakeScript {
     const steps = timedSteps(WRITER, {
       ...options,
       text,
-      spoken: speak(text.replace(/\[pause:[\d.]+s\]/g, " "), { sampleRate: SAMPLE_RATE, say: options.say }),
+      spoken: untimed(
+        speak(text.replace(/\[pause:[\d.]+s\]/g, " "), { sampleRate: SAMPLE_RATE, say: options.say }),
+        leavesUntimed?.exec(text)?.[0],
+      ),
       hasTimes: body.return_timestamps,
       encode: bytesOf,
       sampleRate: SAMPLE_RATE,
     });
     return { headers: { "content-type": "application/json" }, body: steps, splitBytes: 7777 };
   };
+}
+
+/** As it says what it can't match with its text: that chunk's times are null. */
+function untimed(spoken: Spoken, text = ""): Spoken {
+  const left = wordsOf(text);
+  return { ...spoken, words: spoken.words.filter((word) => !left.includes(word.text)) };
 }
 
 const WRITER: TimedWriter = {

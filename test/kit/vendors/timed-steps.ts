@@ -1,4 +1,5 @@
 /** The body of a scripted service that has times of words: lines of audio and of words, and what can be wrong with them. */
+import { UNKNOWN_DATA_BYTES, wavHeader } from "../../../src/audio/containers/wav.ts";
 import type { FakeAnswer, FakeStep } from "../../helpers/fake-answer.ts";
 import { piecesOf, type Spoken } from "./spoken.ts";
 
@@ -19,6 +20,8 @@ export const TIMED_FAULTS = [
   "another rate",
   "half the rate",
   "silence behind",
+  "header on each chunk",
+  "header on each later chunk",
 ] as const;
 export type TimedFault = (typeof TIMED_FAULTS)[number];
 
@@ -59,7 +62,12 @@ export function timedSteps(writer: TimedWriter, body: TimedBody): FakeStep[] {
   const told = isCut ? spoken.pcm.subarray(0, cutAt) : spoken.pcm;
   const pcm = samplesFor(fault, told, sampleRate);
   const pieces = piecesOf(encode(pcm), PIECE_BYTES);
-  const audio = pieces.map((piece, index) => writer.audio(piece, index === pieces.length - 1));
+  const audio = pieces.map((piece, index) =>
+    writer.audio(
+      hasHeader(fault, index) ? withHeader(piece, sampleRate) : piece,
+      index === pieces.length - 1,
+    ),
+  );
   const words = isCut ? spoken.words.slice(0, half) : spoken.words;
   const times = hasTimes && fault !== "no times" ? wordLines(writer, words, fault) : [];
   const lines = fault === "times behind the audio" ? [...audio, ...times] : interleaved(audio, times);
@@ -75,6 +83,14 @@ export function timedSteps(writer: TimedWriter, body: TimedBody): FakeStep[] {
     default:
       return [...lines, writer.end];
   }
+}
+
+function hasHeader(fault: TimedFault | undefined, index: number): boolean {
+  return fault === "header on each chunk" || (fault === "header on each later chunk" && index > 0);
+}
+
+function withHeader(piece: Buffer, sampleRate: number): Buffer {
+  return Buffer.concat([wavHeader({ sampleRate, dataBytes: UNKNOWN_DATA_BYTES }), piece]);
 }
 
 function samplesFor(fault: TimedFault | undefined, told: Int16Array, sampleRate: number): Int16Array {

@@ -8,6 +8,8 @@ const HUME: TimedService = {
   key: HUME_KEY,
   voice: HUME_VOICE,
   nativeRate: 48_000,
+  hasChunks: true,
+  unknownVoice: { code: "upstream_not_found", hint: /a voice and model that it has/ },
 };
 const said = timedService(HUME);
 

@@ -8,6 +8,8 @@ const INWORLD: TimedService = {
   key: INWORLD_KEY,
   voice: INWORLD_VOICE,
   nativeRate: 24_000,
+  hasChunks: true,
+  unknownVoice: { code: "upstream_not_found", hint: /a voice and model that it has/ },
 };
 const said = timedService(INWORLD);
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { KOKORO_VOICE, kokoro } from "../../kit/vendors/kokoro.ts";
+import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
 import { wordTimes } from "./rig.ts";
 import { behavesAsTimed, type TimedService, timedService } from "./timed-services.ts";
 
@@ -9,6 +10,8 @@ const KOKORO: TimedService = {
   key: "",
   voice: KOKORO_VOICE,
   nativeRate: 24_000,
+  hasChunks: true,
+  unknownVoice: { code: "upstream_invalid", hint: /expected a voice/ },
 };
 const said = timedService(KOKORO);
 
@@ -41,6 +44,19 @@ describe("Kokoro-FastAPI", () => {
     };
     const { recorder } = await timedService(losing)({}, { text });
     expect(recorder.failure).toMatchObject({ code: "upstream_truncated" });
+  });
+
+  it("a sentence that it speaks without times is no lost one", async () => {
+    const text = "This is the first one. Then comes another piece. And last a third.";
+    const leaving: TimedService = {
+      ...KOKORO,
+      script: (options) => kokoro({ ...options, leavesUntimed: /Then [^.]*\./ }),
+    };
+    const { recorder } = await timedService(leaving)({}, { text });
+    expect(recorder.failure).toBeNull();
+    expect(recorder.audio.equals(bytesOf(speak(text, { sampleRate: 24_000 }).pcm))).toBe(true);
+    const third = speak(text, { sampleRate: 24_000 }).words.at(-1);
+    expect(wordTimes(recorder, text).at(-1)?.start).toBeCloseTo(third?.start ?? 0, 6);
   });
 
   it("something short that is not said is no sentence", async () => {

@@ -142,7 +142,9 @@ describe("servers of OpenAI's shape", () => {
 
   it("an error under 200 names what the service says, and no other status", async () => {
     const { recorder } = await said({ fault: "json under 200" });
-    expect(recorder.failure?.message).toBe("The upstream openai refused the request: model_not_found");
+    expect(recorder.failure?.message).toMatch(
+      /^The upstream openai refused the request \(.*\): model_not_found$/,
+    );
   });
 
   it("a stall ends with upstream_timeout, however long its first audio may take", async () => {
@@ -163,6 +165,14 @@ describe("servers of OpenAI's shape", () => {
     expect(recorder.failure).toBeNull();
     const { recorder: refused } = await said({ key: OPENAI_KEY });
     expect(refused.failure).toMatchObject({ code: "upstream_unauthorized" });
+  });
+
+  it("OpenAI's own refuses a text that is too long before anything is asked", async () => {
+    await using upstream = serviceAt(configOf("openai", "https://api.openai.com", { key: OPENAI_KEY }));
+    const recorder = await asked(upstream, speech(OPENAI_VOICE, { text: "a".repeat(4097) }));
+    expect(recorder.failure).toMatchObject({ code: "text_too_long", field: "text" });
+    expect(recorder.failure?.message).toContain("4096");
+    expect(recorder.calls).not.toContain("sent");
   });
 
   it("says how long its first audio may take", async () => {

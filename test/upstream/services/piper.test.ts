@@ -33,15 +33,18 @@ describe("Piper's HTTP server", () => {
     });
   });
 
-  it("a file that is cut off, and one that it can't make", async () => {
-    await using vendor = await startFakeUpstream(piper({ isCut: true }));
-    await using upstream = serviceAt(configOf("piper", vendor.url));
-    expect(await asked(upstream, speech(PIPER_VOICE))).toMatchObject({
-      failure: { code: "upstream_truncated" },
-    });
-    vendor.use(() => ({ status: 500, headers: { "content-type": "text/html" }, body: ["<html>"] }));
-    expect(await asked(upstream, speech(PIPER_VOICE))).toMatchObject({
-      failure: { code: "upstream_failed" },
-    });
+  it.each([
+    ["html under 200", "upstream_protocol", "check its url"],
+    ["empty", "upstream_truncated", "its log may say why"],
+    ["header alone", "upstream_truncated", "that its WAV header says are missing"],
+    ["stall", "upstream_timeout", "silent"],
+    ["cut file", "upstream_truncated", "that its WAV header says are missing"],
+    ["fails", "upstream_failed", "its log may say why"],
+  ] as const)("%s: %s, with what to do", async (fault, code, hint) => {
+    await using vendor = await startFakeUpstream(piper({ fault }));
+    await using upstream = serviceAt(configOf("piper", vendor.url), 150);
+    const { failure } = await asked(upstream, speech(PIPER_VOICE));
+    expect(failure).toMatchObject({ code });
+    expect(failure?.message).toContain(hint);
   });
 });

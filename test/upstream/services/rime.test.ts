@@ -14,6 +14,7 @@ const RIME: TimedService = {
   key: RIME_KEY,
   voice: RIME_VOICE,
   nativeRate: 24_000,
+  unknownVoice: { code: "upstream_failed", hint: /its log may say why/ },
 };
 const said = timedService(RIME);
 

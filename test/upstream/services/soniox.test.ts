@@ -9,6 +9,7 @@ const SONIOX: TimedService = {
   key: SONIOX_KEY,
   voice: SONIOX_VOICE,
   nativeRate: 24_000,
+  unknownVoice: { code: "upstream_invalid", hint: /expected a voice/ },
 };
 const said = timedService(SONIOX);
 
@@ -35,7 +36,7 @@ describe("Soniox", () => {
 
   it("a text that takes longer than its streams last is refused before anything is asked", async () => {
     const { recorder, request } = await said({}, { text: "Well. ".repeat(300) });
-    expect(recorder.failure).toMatchObject({ code: "text_too_long" });
+    expect(recorder.failure).toMatchObject({ code: "text_too_long", field: "text" });
     expect(request).toBeUndefined();
   });
 });

@@ -8,6 +8,7 @@ const SPEECHIFY: TimedService = {
   key: SPEECHIFY_KEY,
   voice: SPEECHIFY_VOICE,
   nativeRate: 24_000,
+  hasChunks: true,
 };
 const said = timedService(SPEECHIFY);
 
@@ -20,6 +21,12 @@ describe("Speechify", () => {
     expect(recorder.failure).toBeNull();
     expect(request?.json).toMatchObject({ output_format: "ulaw_8000", language: "en-US" });
     expect(request?.text).not.toContain("\u{1f44d}");
+  });
+
+  it("a text that is too long is refused before anything is asked", async () => {
+    const { recorder, request } = await said({}, { text: "a".repeat(20_001) });
+    expect(recorder.failure).toMatchObject({ code: "text_too_long", field: "text" });
+    expect(request).toBeUndefined();
   });
 
   it("says when it may be asked again", async () => {

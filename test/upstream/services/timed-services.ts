@@ -1,5 +1,6 @@
 /** What is asked of every service that has times of words, against its scripted one. */
 import { expect, it } from "vitest";
+import type { ErrorCode } from "../../../src/errors.ts";
 import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
 import type { FakeScript } from "../../helpers/fake-answer.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
@@ -17,6 +18,10 @@ export interface TimedService {
   readonly voice: string;
   /** Hz: what PCM is native. */
   readonly nativeRate: number;
+  /** Each of its lines is a chunk of its own, which may begin with a WAV header. */
+  readonly hasChunks?: boolean;
+  /** What a voice that it does not know is, where its refusal has no word for that. */
+  readonly unknownVoice?: { readonly code: ErrorCode; readonly hint: RegExp };
   /** Codes that are others than usual. */
   readonly codes?: Partial<Record<TimedFault, string>>;
 }
@@ -87,6 +92,17 @@ export function behavesAsTimed(service: TimedService): void {
     },
   );
 
+  if (service.hasChunks === true) {
+    it.each(["header on each chunk", "header on each later chunk"] as const)(
+      "no WAV %s is played",
+      async (fault) => {
+        const { recorder } = await said({ fault });
+        expect(recorder.failure).toBeNull();
+        expect(recorder.audio.equals(bytesOf(truth.pcm))).toBe(true);
+      },
+    );
+  }
+
   it("times on lines of their own, behind all audio", async () => {
     const { recorder } = await said({ fault: "times behind the audio" });
     const starts = wordTimes(recorder, TEXT).map(({ start }) => start);
@@ -131,19 +147,20 @@ export function behavesAsTimed(service: TimedService): void {
   });
 
   it.each([
-    ["error after 200", "upstream_failed"],
-    ["no end", "upstream_truncated"],
-    ["words missing", "upstream_truncated"],
-    ["empty", "upstream_truncated"],
-    ["html", "upstream_protocol"],
-    ["not json", "upstream_protocol"],
-    ["another rate", "upstream_audio_rate"],
-    ["half the rate", "upstream_truncated"],
-    ["reset", "upstream_truncated"],
-    ["too many", "upstream_rate_limited"],
-  ] as const)("%s: %s", async (fault, usual) => {
+    ["error after 200", "upstream_failed", /failed|in the middle of its answer/],
+    ["no end", "upstream_truncated", /ended the speech early/],
+    ["words missing", "upstream_truncated", /the last words are missing/],
+    ["empty", "upstream_truncated", /its log may say why/],
+    ["html", "upstream_protocol", /check its url/],
+    ["not json", "upstream_protocol", /can't be read/],
+    ["another rate", "upstream_audio_rate", /Set the service to the rate/],
+    ["half the rate", "upstream_truncated", /at another rate than it says/],
+    ["reset", "upstream_truncated", /ask again for the rest/],
+    ["too many", "upstream_rate_limited", /at its limit/],
+  ] as const)("%s: %s, with what to do", async (fault, usual, hint) => {
     const { recorder } = await said({ fault });
     expect(recorder.failure).toMatchObject({ code: codes[fault] ?? usual });
+    expect(recorder.failure?.message).toMatch(hint);
     expect(recorder.failure?.message).not.toContain("quick");
     if (key !== "") expect(recorder.failure?.message).not.toContain(key);
   });
@@ -159,7 +176,19 @@ export function behavesAsTimed(service: TimedService): void {
     expect(recorder.failure).toMatchObject({ code: "upstream_timeout" });
   });
 
-  it.runIf(key !== "")("a key that it refuses", async () => {
+  it("a voice that it does not know is refused", async () => {
+    const { recorder } = await said({}, { voiceId: "nobody" });
+    const { code = "unknown_voice", hint = /expected one that GET \/voices lists/ } =
+      service.unknownVoice ?? {};
+    expect(recorder.failure).toMatchObject({
+      code,
+      ...(code === "unknown_voice" ? { field: "voice_id" } : {}),
+    });
+    expect(recorder.failure?.message).toMatch(hint);
+  });
+
+  if (key === "") return;
+  it("a key that it refuses", async () => {
     const { recorder } = await said({}, {}, { key: "another-key-0123456789" });
     expect(recorder.failure).toMatchObject({ code: "upstream_unauthorized" });
     expect(recorder.failure?.message).toContain("key-env");

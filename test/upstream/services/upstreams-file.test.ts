@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { SERVICES } from "../../../src/upstream/services/services.ts";
 import { readUpstreamsFile, type Secrets } from "../../../src/upstream/services/upstreams-file.ts";
 
 const SECRETS: Secrets = {
@@ -90,13 +88,6 @@ describe("the file of upstreams", () => {
     expect(read).toThrow(hint);
     expect(read).not.toThrow("sk_car_secret");
     expect(read).not.toThrow("sk car");
-  });
-
-  it("docs/upstreams.md has a row for each service, in both tables", () => {
-    const page = readFileSync(new URL("../../../docs/upstreams.md", import.meta.url), "utf8");
-    const rows = [...page.matchAll(/^\| `(\w+)`[^|]*\|[^|]*\|/gm)].map(([, name]) => name);
-    const names = Object.keys(SERVICES);
-    expect(names.filter((name) => rows.filter((row) => row === name).length !== 2)).toEqual([]);
   });
 
   it("what is no JSON is refused", () => {

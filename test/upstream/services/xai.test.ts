@@ -10,6 +10,7 @@ const XAI: TimedService = {
   key: XAI_KEY,
   voice: XAI_VOICE,
   nativeRate: 24_000,
+  unknownVoice: { code: "upstream_failed", hint: /its log may say why/ },
 };
 const said = timedService(XAI);
 
