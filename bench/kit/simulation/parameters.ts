@@ -1,6 +1,7 @@
 /** What the simulation of a cluster is given: figures that were measured, each with its source, and what is assumed. */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { CONNECTION_QUEUE } from "../../../src/cli/serve/connection-queue.ts";
 import { SETTINGS } from "../../../src/config.ts";
 
 interface Parameter {
@@ -37,6 +38,18 @@ function measured(
   return value;
 }
 
+/** The figure that bounds.md, beside results.json, states under a heading: of benches that results.json does not hold. */
+function stated(results: URL, heading: string, figure: RegExp): number {
+  const page = readFileSync(new URL("bounds.md", results), "utf8");
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${heading}:`));
+  const value = Number.parseFloat(figure.exec(section ?? "")?.[1] ?? "");
+  if (!Number.isFinite(value)) throw new Error(`bench/bounds.md states no figure ${figure} under ${heading}`);
+  return value;
+}
+
+/** Of the bench that lets as many clients join with tokens. */
+const JOINS_PER_SECOND = 5000;
+
 /** A session with its one listener is measured, near and far: what is between them is the listener's. */
 function farMoreUs(results: URL): number {
   const of = (column: "measured" | "baseline"): number =>
@@ -45,6 +58,7 @@ function farMoreUs(results: URL): number {
 }
 
 function measuredParameters(results: URL) {
+  const joinCores = stated(results, "D1", /([\d.]+) cores, against/);
   return {
     sessionFrameUs: {
       value: measured(results, "p1", /with timestamps/, "measured"),
@@ -59,7 +73,7 @@ function measuredParameters(results: URL) {
       source: "`p2`",
     },
     callFrameUs: {
-      value: 6.5,
+      value: stated(results, "Calls", /^Measured: \+([\d.]+) us/m),
       unit: "us",
       about: "CPU that a Twilio call adds, a frame",
       source: "`calls`, in bench/bounds.md",
@@ -77,16 +91,16 @@ function measuredParameters(results: URL) {
       source: "`far`: both nodes, 100 listeners each",
     },
     joinUs: {
-      value: 190,
+      value: Math.round((1e6 * joinCores) / JOINS_PER_SECOND),
       unit: "us",
       about: "CPU of a client that joins with a token",
-      source: "`d1`: 0.95 cores, 5,000 joins/s",
+      source: `\`d1\`, in bench/bounds.md: ${joinCores} cores, 5,000 joins/s`,
     },
     acceptQueue: {
-      value: 512,
+      value: CONNECTION_QUEUE,
       unit: "",
       about: "connections that wait at a node to be accepted",
-      source: "`d1`, in bench/bounds.md",
+      source: "src/cli/serve/connection-queue.ts",
     },
     natsDeliveryUs: {
       value: measured(results, "p2", /against nats-server/, "baseline"),
@@ -95,7 +109,7 @@ function measuredParameters(results: URL) {
       source: "`p2`: over WebSockets, so rather too much",
     },
     sessionKb: {
-      value: 366,
+      value: stated(results, "P7", /([\d.]+) KB with timing/),
       unit: "KB",
       about: "memory of a live session with times",
       source: "`p7`, in bench/bounds.md",

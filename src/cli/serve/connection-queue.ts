@@ -11,10 +11,10 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Logger } from "../../kit/log.ts";
 
 /** Connections. Linux takes no more than net.core.somaxconn, 4096 where nobody has changed it. */
-const QUEUED = 4096;
+export const CONNECTION_QUEUE = 4096;
 /** The number under which the process finds the socket. */
 const GIVEN_FD = 3;
-const LENGTHEN = `const server = require("node:net").createServer(); server.listen({ fd: ${GIVEN_FD} }, ${QUEUED}, () => server.close());`;
+const LENGTHEN = `const server = require("node:net").createServer(); server.listen({ fd: ${GIVEN_FD} }, ${CONNECTION_QUEUE}, () => server.close());`;
 /** State of a socket that listens, in /proc/net/tcp. */
 const LISTENING = "0A";
 
