@@ -1,8 +1,8 @@
 // Builds dist/: the server and the package's types by tsc, the page by esbuild. `npm run build` and `npm start` call it.
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
+import { buildPages } from "./src/page/build-page.mjs";
 
 function tsc(project) {
   const run = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", project], {
@@ -37,24 +37,4 @@ tsc("tsconfig.json");
 publishTypes(["index.d.ts", "client/index.d.ts"]);
 if (existsSync("dist/main.js")) chmodSync("dist/main.js", 0o755);
 tsc("src/page/tsconfig.json");
-await build({
-  entryPoints: [
-    "src/page/main.ts",
-    "src/page/style.css",
-    "src/page/admin/main.ts",
-    "src/page/admin/style.css",
-    "src/page/replay/main.ts",
-    "src/page/replay/style.css",
-  ],
-  outbase: "src/page",
-  outdir: "dist/page",
-  bundle: true,
-  format: "esm",
-  platform: "browser",
-  target: "es2022",
-  sourcemap: true,
-  minify: true,
-  legalComments: "linked",
-});
-for (const page of ["index.html", "admin/index.html", "replay/index.html"])
-  cpSync(`src/page/${page}`, `dist/page/${page}`);
+await buildPages("dist/page", { sourcemap: true, minify: true, legalComments: "linked" });

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundle } from "./kit/bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = join(dirname(here), "dist");
@@ -13,16 +13,9 @@ if (!existsSync(join(dist, "main.js"))) {
   console.error("Chaos can't start: dist/main.js is missing, expected a build (npm run build)");
   process.exit(1);
 }
-await build({
+await bundle({
   entryPoints: [join(here, "chaos", "main.ts")],
   outfile: outFile,
-  bundle: true,
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  packages: "external",
-  sourcemap: "inline",
-  logLevel: "warning",
 });
 const { run } = await import(pathToFileURL(outFile).href);
 process.exitCode = await run({

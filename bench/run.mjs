@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundle } from "./kit/bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -22,17 +22,10 @@ function sources(folder, pattern) {
 }
 
 const benches = sources(".", /\.bench\.ts$/);
-await build({
+await bundle({
   entryPoints: [...benches, ...sources("fixtures", /\.ts$/), join(here, "runner.ts")],
   outdir: outFolder,
   outbase: here,
-  bundle: true,
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  packages: "external",
-  sourcemap: "inline",
-  logLevel: "warning",
 });
 
 const { run } = await import(pathToFileURL(join(outFolder, "runner.js")).href);

@@ -2,20 +2,14 @@
 // Bundles kit/simulation/ (Node 20 can't run TypeScript) into dist/bench and runs it. docs/capacity.md explains the output.
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundle } from "./kit/bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const outfile = join(dirname(here), "dist", "bench", "simulate-cluster.js");
 
-await build({
+await bundle({
   entryPoints: [join(here, "kit", "simulation", "main.ts")],
   outfile,
-  bundle: true,
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  packages: "external",
-  logLevel: "warning",
 });
 
 const { main } = await import(pathToFileURL(outfile).href);

@@ -3,13 +3,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
+import { listening } from "../helpers/listening.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { pathOf } from "./deploy-files.ts";
 
@@ -35,16 +35,7 @@ async function startApi(pods: readonly object[]) {
   const server = createServer((request, response) => {
     void answer(request).then((body) => response.setHeader("content-type", "application/json").end(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    seen,
-    url: `http://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return Object.assign(await listening(server), { seen });
 }
 
 async function run(env: Readonly<Record<string, string>>): Promise<{ code: number; said: string }> {

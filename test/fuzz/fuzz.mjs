@@ -3,7 +3,7 @@
 // run it, without counters.
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundle } from "../../bench/kit/bundle.mjs";
 import { countingPlugin } from "./instrument.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -11,32 +11,25 @@ const root = dirname(dirname(here));
 // Not below it: src/version.ts reads ../package.json.
 const outFolder = join(root, "dist");
 
-const shared = {
-  outdir: outFolder,
-  bundle: true,
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  packages: "external",
-  sourcemap: "inline",
-  logLevel: "warning",
-};
 const KINDS = {
   wire: async (args) => {
-    await build({ ...shared, entryPoints: { "fuzz-wire": join(here, "wire/watch-wire.ts") } });
+    await bundle({ outdir: outFolder, entryPoints: { "fuzz-wire": join(here, "wire/watch-wire.ts") } });
     const { watchWire } = await import(pathToFileURL(join(outFolder, "fuzz-wire.js")).href);
     return await watchWire(args, here);
   },
   requests: async (args) => {
-    await build({ ...shared, entryPoints: { "fuzz-requests": join(here, "wire/watch-requests.ts") } });
+    await bundle({
+      outdir: outFolder,
+      entryPoints: { "fuzz-requests": join(here, "wire/watch-requests.ts") },
+    });
     const { watchRequests } = await import(pathToFileURL(join(outFolder, "fuzz-requests.js")).href);
     return await watchRequests(args, here);
   },
 };
 
 async function watchParsers(args) {
-  await build({
-    ...shared,
+  await bundle({
+    outdir: outFolder,
     entryPoints: { "fuzz-watch": join(here, "watch.ts"), "fuzz-worker": join(here, "fuzz-worker.ts") },
     plugins: [countingPlugin({ sourceFolder: join(root, "src"), coverageFile: join(here, "coverage.ts") })],
   });

@@ -1,16 +1,11 @@
 /** A plain HTTP server that stands for the vendor: each test says what it answers. */
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type Listening, listening } from "./listening.ts";
 
 export type VendorHandler = (req: IncomingMessage, res: ServerResponse) => void;
 
-export interface ScriptedVendor extends AsyncDisposable {
-  readonly url: string;
-}
-
 /** Answers /v1/voices and /v1/models by itself, since the gateway asks for them; the rest is the test's. */
-export async function vendor(handler: VendorHandler): Promise<ScriptedVendor> {
+export async function vendor(handler: VendorHandler): Promise<Listening> {
   const server = createServer((req, res) => {
     if (req.method === "GET" && /^\/v\d\/(voices|models)$/.test(req.url ?? "")) {
       res.setHeader("content-type", "application/json").end('{"voices":[{"voice_id":"v","name":"V"}]}');
@@ -18,16 +13,7 @@ export async function vendor(handler: VendorHandler): Promise<ScriptedVendor> {
     }
     handler(req, res);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return listening(server);
 }
 
 export async function bytesOf(stream: IncomingMessage): Promise<Buffer> {

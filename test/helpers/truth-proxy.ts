@@ -3,7 +3,7 @@
  * the engine's own word events of the very response that the gateway got.
  */
 import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listening } from "./listening.ts";
 
 export interface TruthWord {
   readonly character_index: number;
@@ -46,16 +46,7 @@ export async function startTruthProxy(serviceUrl: string): Promise<TruthProxy> {
     outgoing.on("close", () => onward.destroy());
     incoming.pipe(onward);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    responses,
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
-  };
+  return Object.assign(await listening(server), { responses });
 }
 
 /** Whole lines only: of a response that the gateway broke off, the last one may lack its end. */

@@ -1,9 +1,8 @@
 /** A vendor that lets only so many requests through: nobody on the gateway sees its 429, as long as waiting is worth it. */
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { listening } from "../helpers/listening.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
@@ -49,17 +48,9 @@ async function limitedVendor({ limit, answersWithLimit, workMs = 15 }: Limits) {
     req.on("error", () => undefined);
     work(req, res).catch(() => res.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
+  return Object.assign(await listening(server), {
     seen,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  });
 }
 
 const PATH = "/v1/text-to-speech/v/stream?output_format=ulaw_8000";

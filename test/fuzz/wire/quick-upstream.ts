@@ -1,9 +1,8 @@
 /** A speech service that answers at once with a tone: short for the crowd, of speech's length for the good neighbour. */
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { serve } from "../../helpers/fake-answer.ts";
 import { refusal, speaking } from "../../helpers/fake-upstream.ts";
+import { type Listening, listening } from "../../helpers/listening.ts";
 
 /** Who asks for this voice hears every text at the pace of speech. */
 export const NEIGHBOUR_VOICE = "tone-a";
@@ -12,11 +11,7 @@ const NEIGHBOUR_MS_PER_CHAR = 40;
 const slowly = speaking({ msPerChar: NEIGHBOUR_MS_PER_CHAR });
 const quickly = speaking({ msPerChar: 1 });
 
-export interface QuickUpstream extends AsyncDisposable {
-  readonly url: string;
-}
-
-export async function startQuickUpstream(): Promise<QuickUpstream> {
+export async function startQuickUpstream(): Promise<Listening> {
   const server = createServer((incoming, response) => {
     const answered = serve(incoming, response, async (request) => {
       const script = request.path.includes(`/${NEIGHBOUR_VOICE}/`) ? slowly : quickly;
@@ -30,14 +25,5 @@ export async function startQuickUpstream(): Promise<QuickUpstream> {
     // An address that is none; and connections that the gateway has cut meanwhile.
     answered.catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return listening(server);
 }

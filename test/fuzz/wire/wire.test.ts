@@ -4,12 +4,13 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { WebSocketServer } from "ws";
+import type { Listening } from "../../helpers/listening.ts";
 import { startCarrierEdge } from "../../unit/telephony/carrier-edge.ts";
 import { Mutator } from "../mutator.ts";
 import { ConversationMutator, textMessage } from "./conversation-mutator.ts";
 import { Crowd, runCrowd } from "./crowd.ts";
 import { type FuzzedGateway, startFuzzedGateway } from "./fuzzed-gateway.ts";
-import { type QuickUpstream, startQuickUpstream } from "./quick-upstream.ts";
+import { startQuickUpstream } from "./quick-upstream.ts";
 import { runSurface } from "./surface-run.ts";
 import { surfacesOf } from "./surfaces.ts";
 
@@ -21,7 +22,7 @@ const INPUTS = 300;
 const AT_ONCE = 16;
 
 describe("mutated messages", () => {
-  let upstream: QuickUpstream;
+  let upstream: Listening;
   let gateway: FuzzedGateway;
 
   beforeAll(async () => {

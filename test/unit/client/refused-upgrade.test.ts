@@ -1,11 +1,10 @@
 /** What connect() says where HTTP answers in the place of a WebSocket. */
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { WebSocket as StandardWebSocket } from "undici";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { connect, type WebSocketConstructor, type WebSocketLike } from "../../../src/client/index.ts";
+import { listening } from "../../helpers/listening.ts";
 
 interface Refusing extends AsyncDisposable {
   readonly url: string;
@@ -24,17 +23,9 @@ async function refusing(status: number, body: string, isEnded = true): Promise<R
     );
     if (isEnded) socket.end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    count: () => new Promise((resolve) => server.getConnections((_error, count) => resolve(count))),
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return Object.assign(await listening(server), {
+    count: () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count))),
+  });
 }
 
 function join({ url }: Refusing, socket: unknown = WebSocket, timeoutMs = 5000): Promise<unknown> {
