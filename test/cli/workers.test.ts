@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)(
       for (const client of [...clients, ...back]) client[Symbol.dispose]();
     });
 
-    test("a client whose session was at the one that is killed is told to come back, wherever it arrived", async () => {
+    test("clients of a killed worker's sessions are closed with bus_lost, also those relayed to it", async () => {
       const { program, url } = await serveTwo("--grace-ms", "600000");
       await using _ = program;
       const pairs = await Promise.all(

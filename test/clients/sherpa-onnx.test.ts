@@ -72,7 +72,7 @@ describe.skipIf(!isInstalled)(`sherpa-onnx-node ${IF_INSTALLED}`, () => {
     expect(mp3.headers["content-type"]).toBe("audio/mpeg");
   });
 
-  it("tells when each word begins, within a tenth of a second", async () => {
+  it("gives each word's beginning within a tenth of a second", async () => {
     const answer = await say("tiny.0", "/stream/with-timestamps?output_format=pcm_22050");
     const lines = answer.body
       .toString()

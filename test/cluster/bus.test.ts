@@ -432,7 +432,7 @@ for (const { name, isMissing, start } of RIGS) {
         expect(await code(() => two.request("q", bytes(""), { timeoutMs: 50 }))).toBe("bus_timeout");
       });
 
-      it("are refused beyond as many as one node answers at a time", async () => {
+      it("are refused beyond what one node answers at a time", async () => {
         await using rig = await start();
         const [one, two] = [await rig.open(), await rig.open()];
         let asked = 0;
@@ -491,7 +491,7 @@ for (const { name, isMissing, start } of RIGS) {
         expect(new Set(heard)).toEqual(new Set(["before", "behind"]));
       });
 
-      it("what was subscribed and answered is so again, also what was asked for meanwhile", async () => {
+      it("subscriptions and answers come back, also those that were asked for while it was lost", async () => {
         await using rig = await start();
         const [one, two] = [await rig.open(), await rig.open()];
         const heard: string[] = [];

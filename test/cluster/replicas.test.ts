@@ -123,7 +123,7 @@ async function openPair(maxChars = 1_000_000): Promise<Pair> {
 }
 
 describe("the buddy", () => {
-  it("knows each text as it grows, of which only what is new is told", async () => {
+  it("knows each text as it grows; only its new part is sent", async () => {
     const { sessions, replicator, replicas, messages } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -141,7 +141,7 @@ describe("the buddy", () => {
     expect(replicas.ownerOf("s")).toBeUndefined();
   });
 
-  it("is told in a few bytes how far listeners were sent audio", async () => {
+  it("learns in a few bytes how far listeners were sent audio", async () => {
     const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -164,7 +164,7 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.sentMs).toBe(1540);
   });
 
-  it("is told in one message of the words that many sessions were sent, and of none again when text comes", async () => {
+  it("gets the sent words of many sessions in one message, and none of them again when text comes", async () => {
     const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const heard = [
       { end: 0, ms: 0 },
@@ -192,7 +192,7 @@ describe("the buddy", () => {
     for (const { id } of sessions) expect(replicas.take(id)?.saved.sentMs).toBe(400);
   });
 
-  it("is told where the speech is that is sent, and nothing else of it, before that is sent", async () => {
+  it("learns the place of speech before that is sent, and nothing else of it", async () => {
     const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -210,7 +210,7 @@ describe("the buddy", () => {
     expect(kept?.utterances[0]).toMatchObject({ startMs: 0, heard: heardAt([0, 0], [4, 300]) });
   });
 
-  it("is told of each word once, and keeps those of the last second", async () => {
+  it("gets each word once, and keeps those of the last second", async () => {
     const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -231,7 +231,7 @@ describe("the buddy", () => {
     expect(kept.length).toBeLessThan(20);
   });
 
-  it("is told at once of words whose audio is sent as soon as it comes", async () => {
+  it("gets at once the words of audio that is sent when it comes", async () => {
     const { sessions, replicator, replicas } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -247,7 +247,7 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [4, 300]));
   });
 
-  it("forgets the places behind the first one that is told in their place", async () => {
+  it("forgets the later places when an earlier one comes", async () => {
     const { sessions, replicator, replicas, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -264,7 +264,7 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [5, 300], [10, 500]));
   });
 
-  it("is told in a few bytes that an utterance is over, and knows the others by their new places", async () => {
+  it("learns in a few bytes that an utterance is over, and knows the others by their new places", async () => {
     const { sessions, replicator, replicas, messages, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -284,7 +284,7 @@ describe("the buddy", () => {
     expect(kept[1]?.heard).toEqual(heardAt([0, 0], [4, 300]));
   });
 
-  it("is told of all of a session where words of an utterance come that it does not know", async () => {
+  it("gets a whole session where words come of an utterance that it does not know", async () => {
     const { sessions, replicator, replicas, tellSent } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -316,7 +316,7 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.utterances).toEqual([utteranceOf("u1", "Hello there")]);
   });
 
-  it("that is chosen later, or comes back, is told all", async () => {
+  it("gets every session when it is chosen later, or comes back", async () => {
     const { sessions, replicator, replicas, buses } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -331,7 +331,7 @@ describe("the buddy", () => {
     expect(replicas.take("s")?.saved.utterances[0]?.text).toBe("Hello");
   });
 
-  it("is told of who comes and goes, and of nobody again", async () => {
+  it("learns who comes and who goes, and of nobody twice", async () => {
     const { sessions, replicator, replicas, messages } = await openPair();
     const session = new TestSession("s");
     sessions.push(session);
@@ -354,7 +354,7 @@ describe("the buddy", () => {
     expect(kept).toEqual([...connectionsOf(0, 7), ...connectionsOf(8, 500), speaks]);
   });
 
-  it("is told of 10,000 connections of one session in messages that the bus takes", async () => {
+  it("gets 10,000 connections of one session in messages that the bus takes", async () => {
     const { sessions, replicator, replicas, messages, buses } = await openPair(10_000_000);
     const session = new TestSession("s");
     session.utterances = [utteranceOf("u1", "Hello")];
@@ -403,7 +403,7 @@ describe("the buddy", () => {
   });
 });
 
-describe("what is told", () => {
+describe("a replica's message", () => {
   it("is read as it was written; anything else is no message", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme" }), { maxLength: 4 }), (texts) => {
@@ -446,7 +446,7 @@ describe("what is told", () => {
     }
   });
 
-  it("is no message where it is cut, a time is none, or a record of a kind that there is not", () => {
+  it("is refused where it is cut, has no valid time, or a record of an unknown kind", () => {
     const sentAt = (ms: number): Uint8Array => {
       const writer = new RecordWriter();
       writer.sent(1, ms);

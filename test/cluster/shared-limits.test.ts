@@ -258,7 +258,7 @@ describe("shares of the upstream", () => {
     expect(Math.abs((held()[0] ?? 0) - (held()[1] ?? 0))).toBeLessThanOrEqual(4);
   });
 
-  it("the share of a node that is cut off is an equal one; what it had is the others' once its lease has ended", async () => {
+  it("a node that is cut off leaves the others an equal share; they get the rest when its lease ends", async () => {
     const { nodes, pass } = await cluster({ count: 2, total: 20 });
     const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
     const ask = (node: typeof a): void => {

@@ -154,7 +154,7 @@ describe("a request with a single-use token", () => {
     expect(entries()).toBe(before + 1);
   });
 
-  it("whose client has gone meanwhile has not used the token", async () => {
+  it("leaves the token unused when its client goes before the answer", async () => {
     const url = `/live/gone?format=none&token=${once()}`;
     const { owners } = nodes.one.bus;
     const claim = owners.claim.bind(owners);

@@ -132,7 +132,7 @@ const texts = fc.array(text, { minLength: 1, maxLength: 3 });
 const chars = fc.integer({ min: 1, max: 20 });
 const steps = fc.integer({ min: 5, max: 300 });
 
-describe("from what a buddy was told", () => {
+describe("speech that goes on at a buddy", () => {
   it("each word is heard once, wherever the node dies", async () => {
     await fc.assert(
       fc.asyncProperty(texts, chars, steps, async (said, rate, stop) => {
@@ -155,7 +155,7 @@ describe("from what a buddy was told", () => {
     );
   });
 
-  it("the rest is what the node itself would say, where answers break off and speech is interrupted, too", async () => {
+  it("the rest is what the node itself would say, also where answers break off or speech is interrupted", async () => {
     const breakAt = fc.option(fc.integer({ min: 3, max: 30 }), { nil: undefined });
     await fc.assert(
       fc.asyncProperty(texts, chars, steps, steps, breakAt, async (said, rate, cut, stop, broken) => {
@@ -206,7 +206,7 @@ describe("from what a buddy was told", () => {
     );
   });
 
-  it("what was interrupted is not said on, though nothing was said behind it", async () => {
+  it("interrupted speech does not go on, also where nothing followed it", async () => {
     const { owner, replicas } = await openTold();
     const { send, session } = owner.join(QUERY);
     send({ type: "speak", text: "alpha bravo charlie", voice_id: VOICE });

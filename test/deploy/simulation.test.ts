@@ -160,7 +160,7 @@ describe("simulation of a cluster", () => {
     expect(totalOf(traffic).delivered).toBeCloseTo(traffic.reduce((sum, one) => sum + one.delivered, 0));
   });
 
-  it("what buddies are told: as many messages, and of the sizes, as the replicator itself sends", async () => {
+  it("messages to buddies: as many and as large as the replicator itself sends", async () => {
     const counted = await countReplicas({ sessions: 100, seconds: 4, listeners: 30 });
     const parameters = {
       ...parametersWith({ nodes: 1, sessions: 100, listeners: 3000, speaking: 1, sessionSeconds: 1 }),

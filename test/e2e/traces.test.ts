@@ -134,7 +134,7 @@ it("one that is interrupted and goes on is two spans of one trace", async () => 
   });
 });
 
-it("a session that ends abandons what it has not said", async () => {
+it("a session that ends marks unsaid utterances as abandoned", async () => {
   {
     await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000");
     client.send({ type: "speak", text: TEXT.repeat(4) });

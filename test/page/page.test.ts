@@ -141,7 +141,7 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     expect(direction).toBe("rtl");
   });
 
-  it("dialogue: two voices by turns, lines added and removed, all of it in one utterance", async () => {
+  it("dialogue: two voices take turns, lines are added and removed, all in one utterance", async () => {
     const page = await open();
     await page.check("[name=mode][value=dialogue]");
     await page.getByRole("button", { name: "Remove this line" }).nth(3).click();

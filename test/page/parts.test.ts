@@ -121,7 +121,7 @@ describe("waterfall", () => {
     expect(scaleMs([quick, waited])).toBe(quick.totalMs);
   });
 
-  it("formatMs() shows as many digits as help", () => {
+  it("formatMs() shows tenths of a few ms, whole ms of more, and hundredths of seconds", () => {
     expect([formatMs(0), formatMs(1.26), formatMs(41.6), formatMs(2410)]).toEqual([
       "0 ms",
       "1.3 ms",

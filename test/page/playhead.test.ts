@@ -31,7 +31,7 @@ describe("Playhead", () => {
     expect(playhead.positionAt(6)).toBeCloseTo(400);
   });
 
-  it("is the same however a stretch of audio is cut into blocks", () => {
+  it("is the same however audio is cut into blocks", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 50 }), (blocksMs) => {
         const whole = new Playhead(0);

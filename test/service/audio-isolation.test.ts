@@ -423,7 +423,7 @@ describe("the history of isolations", () => {
     await expect(own.store.media.read(kept?.media.hash ?? "")).rejects.toMatchObject({ code: "ENOENT" });
   });
 
-  it("refuses pages that there are none of, and ids that are unknown", async () => {
+  it("refuses unknown pages and unknown ids", async () => {
     for (const query of ["page_size=0", "page_size=1001", "page=0", "page=x", "page_size=1.5"]) {
       const answer = await fetch(`${mounted.url}/v1/audio-isolation/history?${query}`);
       expect(answer.status, query).toBe(422);
@@ -471,7 +471,7 @@ describe("zero retention and formats of isolations", () => {
     }
   });
 
-  it("output_format: any other than the one that there is gets 400", async () => {
+  it("output_format: 400 for any but the one that it makes", async () => {
     measures("POST /v1/audio-isolation", "output_format", "400 for any but the one that there is");
     measures("POST /v1/audio-isolation/stream", "output_format", "400 for any but the one that there is");
     for (const path of [WHOLE, STREAM]) {

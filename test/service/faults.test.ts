@@ -124,7 +124,7 @@ describe("by the control endpoint", () => {
     expect(JSON.parse((await client.get(FAULTS)).body.toString())).toEqual({ faults: [] });
   });
 
-  it("gives a refusal so many times and then speaks", async () => {
+  it("refuses the set number of times, then speaks", async () => {
     await put({ faults: [{ kind: "status", status: 429, times: 2, retry_after: 1 }] });
     const statuses = [];
     for (let count = 0; count < 4; count++) statuses.push((await client.post(PLAIN, BODY)).status);

@@ -104,7 +104,7 @@ describe("made", () => {
     expect(heard.audio.equals(plain.audio)).toBe(false);
   });
 
-  it("from a file that is none, of another encoding or too large: 400 with the reason", async () => {
+  it("from a file that is no dictionary, has another encoding or is too large: 400 with the reason", async () => {
     const dictionaries = started.sdk.pronunciationDictionaries;
     const refusal = async (content: BlobPart) => {
       const file = new File([content], "lexicon.pls");

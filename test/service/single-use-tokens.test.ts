@@ -77,7 +77,7 @@ it("a key that comes as well is what counts, and leaves the token unused", async
   expect((await locked.post(withToken, TEXT)).status).toBe(200);
 });
 
-it("where no key is asked for, a token that is given has to be one all the same", async () => {
+it("a token has to be valid, also where no key is asked for", async () => {
   expectRefused(
     await open.post(`${SPEECH}?single_use_token=sutkn_made_up`, TEXT),
     "invalid_single_use_token",

@@ -219,7 +219,7 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect(await refused(answer)).toMatchObject([{ type, loc: ["body", field] }]);
   });
 
-  it("tells what is wrong with the form before it looks at anything else", async () => {
+  it("names the fault of the form before it looks at anything else", async () => {
     const missing = await post("nobody", form(null));
     expect(missing.status).toBe(422);
     expect(await refused(missing)).toMatchObject([{ type: "missing", loc: ["body", "audio"] }]);

@@ -165,7 +165,7 @@ describe("dialogues", () => {
     ]);
   });
 
-  it("give each streamed chunk the segment of its stretch", async () => {
+  it("give each streamed chunk the segment of its part of the text", async () => {
     const answer = await client.post("/v1/text-to-dialogue/stream/with-timestamps?output_format=pcm_8000", {
       inputs,
     });

@@ -125,7 +125,7 @@ describe("GET /v2/voices", () => {
     const one = await get<Page>("/v2/voices?language=&language=ja");
     expect(one.voices.map(({ labels }) => labels.language)).toEqual(["ja"]);
   });
-  it("lists no voice of high quality or with a notice period, for there is none", async () => {
+  it("lists no voice of high quality or with a notice period", async () => {
     measures("GET /v2/voices", "high_quality", "which voices are listed: none is one");
     measures("GET /v2/voices", "min_notice_period_days", "which voices are listed: none has one");
     const total = async (query: string) => (await get<Page>(`/v2/voices?${query}`)).total_count;

@@ -193,7 +193,7 @@ describe("the vendor's client", () => {
 });
 
 describe("what happens", () => {
-  it("is told to those that subscribed to it and are not off, and to no others", async () => {
+  it("goes to the webhooks that subscribed to it and are not off, and to no others", async () => {
     measures("PATCH /v1/workspace/webhooks/{webhook_id}", "events", "which events are delivered");
     measures("PATCH /v1/workspace/webhooks/{webhook_id}", "is_disabled", "whether any is delivered");
     await close();

@@ -109,7 +109,7 @@ describe("band=telephone", () => {
     expect(Math.max(...steps)).toBeLessThan(3600);
   });
 
-  it("is changed by configure, and refused with its name where it is none", async () => {
+  it("is changed by configure; an unknown band is refused with the field's name", async () => {
     await using upstream = await startFakeUpstream(script);
     await using gateway = await gatewayAt(upstream.url);
     await using client = await TestClient.connect(gateway, "/live/s?format=pcm_24000&pace=burst&events=none");

@@ -261,7 +261,7 @@ describe("a carrier at the door", () => {
     },
   );
 
-  it("a carrier that there is not is 404", async () => {
+  it("an unknown carrier is 404", async () => {
     await using edge = await startCarrierEdge();
     expect(await statusOf(`${edge.wsUrl}/carrier/pigeon`)).toBe(404);
     expect((await fetch(`${edge.url}/carrier/twilio`)).status).toBe(404);

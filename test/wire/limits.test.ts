@@ -88,7 +88,7 @@ function leapingClock(): Clock & { leap(ms: number): void } {
 }
 
 describe("an address", () => {
-  it("has so many connections, until one of them closes; the refusal says when to come back", async () => {
+  it("has no connection beyond its limit until one closes; the refusal says when to come back", async () => {
     await using gateway = await limited({ connectionsPerAddress: 2 });
     const first = await knock(gateway);
     const second = await knock(gateway);
@@ -114,7 +114,7 @@ describe("an address", () => {
     }
   });
 
-  it("opens so many connections at once, also where each has closed before", async () => {
+  it("opens no connection beyond its rate, also where each has closed before", async () => {
     await using gateway = await limited({ opensPerSecond: 1, connectionsPerAddress: 0 });
     const statuses: string[] = [];
     for (let count = 0; count < 10; count += 1) {
@@ -126,7 +126,7 @@ describe("an address", () => {
     expect(statuses).toContain("rate_limited");
   });
 
-  it("opens so many sessions, and another when one of them has ended", async () => {
+  it("opens no session beyond its limit until one has ended", async () => {
     await using gateway = await limited({ sessionsPerAddress: 1, graceMs: 0 });
     const first = await TestClient.connect(gateway, PATH);
     await first.until(() => first.messages.length > 0);
@@ -223,7 +223,7 @@ describe("a connection", () => {
 });
 
 describe("a key", () => {
-  it("has so many connections and utterances at once; a refused command leaves the socket open", async () => {
+  it("has no connection or utterance beyond its limit; a refused command leaves the socket open", async () => {
     const limits = { connections: 1, utterances: 1 };
     await using gateway = await keyed({ server: { limits } });
     await using client = await joinWith(gateway, gateway.key);
@@ -670,7 +670,7 @@ describe("what one client has at once", () => {
   });
 });
 
-describe("what the whole gateway has so many of", () => {
+describe("what the whole gateway has a bound of", () => {
   it("is MP3 streams, whoever plays them; a refusal is counted", async () => {
     await using gateway = await gatewayAt(upstream.url);
     await using speaker = await TestClient.connect(gateway, PATH);

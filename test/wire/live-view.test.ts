@@ -142,7 +142,7 @@ describe("without keys", () => {
     expect(client.closed).toBeNull();
   });
 
-  it("16 watchers are taken; the next one is told why not, and counted", async () => {
+  it("16 watchers are taken; the next one gets an error, and is counted", async () => {
     const many = Array.from({ length: 16 }, () => new Watching(gateway));
     await until("all have a view", () => many.every(({ view }) => view !== undefined));
     await using one = new Watching(gateway);
@@ -281,7 +281,7 @@ describe("with keys", () => {
     expect(watching.view?.sessions.rows).toMatchObject([{ tenant: "acme" }]);
   });
 
-  it("a watcher whose token is withdrawn is told so, and ended", async () => {
+  it("a watcher whose token is withdrawn gets an error, and is closed", async () => {
     using own = new TestKeys({ app: { grants: ADMIN } });
     await using running = await gatewayAt(upstream.url, { keysFile: own.path }, { watchMs: 20 });
     await using watching = new Watching(running, { token: tokenFor(ADMIN, { claims: { jti: "id-1" } }) });

@@ -91,7 +91,7 @@ describe("the proxy of a gateway with keys", () => {
     expect(await ask(tokenFor(PROXY), "/v1/convai/agents")).toMatchObject({ status: 404, code: "not_found" });
   });
 
-  it("refuses a token that names a part that there is not", async () => {
+  it("refuses a token that names an unknown part", async () => {
     expect((await ask(tokenFor({ ...PROXY, proxy: ["everything"] }), "/v1/models")).status).toBe(401);
   });
 

@@ -106,7 +106,7 @@ describe("what the upstream refuses", () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  it("names the voice that there is not", async () => {
+  it("names the unknown voice", async () => {
     await using upstream = await startFakeUpstream(() => refusal(404, "voice_not_found"));
     await using app = await startVendorApp(upstream.url);
     await using client = await VendorClient.connect(app, SINGLE);

@@ -73,7 +73,7 @@ describe("an address", () => {
     sessionsPerAddress: 1,
   };
 
-  it("has so many connections at once, until one of them ends", () => {
+  it("has no connection beyond its limit until one of them ends", () => {
     const { limits } = rigOf({ settings });
     const leave = limits.enter(ANYBODY, ADDRESS);
     limits.enter(ANYBODY, ADDRESS);
@@ -85,7 +85,7 @@ describe("an address", () => {
     expect(outcomeOf(() => limits.enter(ANYBODY, ADDRESS)).code).toBe("connection_limit");
   });
 
-  it("opens five seconds' worth at once, and then as many as a second brings", () => {
+  it("opens five seconds' worth of connections at once, then its rate", () => {
     const { limits, clock } = rigOf({ settings: { ...settings, connectionsPerAddress: 0 } });
     const open = () => outcomeOf(() => limits.enter(ANYBODY, ADDRESS));
     for (let count = 0; count < 5; count += 1) expect(open().code).toBe("");
@@ -94,7 +94,7 @@ describe("an address", () => {
     expect([open().code, open().code]).toEqual(["", "rate_limited"]);
   });
 
-  it("opens so many sessions", () => {
+  it("opens no session beyond its limit", () => {
     const { limits } = rigOf({ settings });
     const end = limits.openSession(ANYBODY, ADDRESS);
     expect(outcomeOf(() => limits.openSession(ANYBODY, ADDRESS)).code).toBe("session_limit");
@@ -350,7 +350,7 @@ describe("a budget of characters", () => {
     expect(outcomeOf(() => limits.spend(caller, { characters: 1, utterances: 0 })).code).toBe("");
   });
 
-  it("that a key's utterances exceed gives their places back", () => {
+  it("gives the utterances' places back when a key's utterances exceed it", () => {
     const { limits } = rigOf();
     const key = keyOf("app", { limits: { utterances: 1 }, grants: { characters: 10 } });
     const budget = limits.speechBudget(() => new Caller(key));
@@ -384,7 +384,7 @@ describe("what is left", () => {
 });
 
 describe("memory", () => {
-  it("is let go of addresses of which nothing is counted any more", () => {
+  it("is freed of addresses that nothing is counted for", () => {
     const { limits, clock } = rigOf();
     for (let host = 0; host < 200; host += 1) limits.enter(ANYBODY, `203.0.113.${host}`)();
     const stays = limits.enter(ANYBODY, "198.51.100.1");
@@ -448,7 +448,7 @@ describe("traffic of a connection", () => {
     expect(outcomeOf(() => heavy.take(20, 2000)).code).toBe("");
   });
 
-  it("that goes on above it for five seconds is a flood; that of one burst is none", () => {
+  it("above its rate for five seconds is a flood, and in one burst is not", () => {
     const traffic = new Traffic({ messagesPerSecond: 2, bytesPerSecond: 0 });
     const send = (nowMs: number): void => {
       for (let count = 0; count < 60; count += 1) outcomeOf(() => traffic.take(1, nowMs));

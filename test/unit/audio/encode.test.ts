@@ -38,7 +38,7 @@ describe.each(OUTPUT_FORMATS)("createStreamEncoder(%s)", (name) => {
   const { codec, sampleRate, bitrateKbps } = formatOf(name);
   const input = tone({ hz: 440, rate: sampleRate, samples: sampleRate * SECONDS });
 
-  it("gives the same bytes in whatever pieces the samples come", async () => {
+  it("gives the same bytes, however the samples are cut", async () => {
     const bytes = await encodeAll(name, input, input.length);
     const pieces = await encodeAll(name, input, 777);
     // The serial number of an Ogg stream is random, and so are then its checksums.
@@ -156,7 +156,7 @@ describe("createStreamEncoder()", () => {
     }
   });
 
-  it("refuses a format that there is not, and more Opus encoders than may live", async () => {
+  it("refuses an unknown format, and an Opus encoder beyond the limit", async () => {
     await expect(createStreamEncoder("flac_48000")).rejects.toMatchObject({ code: "unknown_format" });
     const open = [];
     for (let at = 0; at < MAX_LIVE_CODECS; at += 1) open.push(await createStreamEncoder("opus_48000_32"));

@@ -10,7 +10,7 @@ import {
 import { type AudioFormat, LISTENER_FORMATS } from "../../../src/protocol/vocabulary.ts";
 
 describe("parseUpstreamFormat()", () => {
-  it("knows the 21 formats that are streamed and the 28 that there are", () => {
+  it("has 28 formats, 21 of them streamed", () => {
     expect(STREAM_FORMATS).toHaveLength(21);
     expect(new Set(OUTPUT_FORMATS).size).toBe(28);
     for (const name of OUTPUT_FORMATS) expect(parseUpstreamFormat(name)?.name).toBe(name);

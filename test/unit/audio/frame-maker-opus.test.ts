@@ -190,7 +190,7 @@ describe("createFrameMaker() for Opus", () => {
     expect(frames.slice(emitted)).toEqual(fresh.frames);
   });
 
-  it("reset() leaves as many of what is in flight as it is asked to, of any encoder, and the encoders come free", async () => {
+  it("reset() keeps the asked number of packets in flight, of any encoder, and frees the encoders", async () => {
     const whole = make();
     const first = tone({ hz: 440, rate: 24_000, samples: 480 * 200 });
     const second = tone({ hz: 880, rate: 24_000, samples: 480 * 200 });

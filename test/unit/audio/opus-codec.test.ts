@@ -53,7 +53,7 @@ describe("OpusEncoder and createOpusDecoder()", () => {
     expect(fresh.map((packet) => decoder.decode(packet))).toEqual(first);
   });
 
-  it("as many as may be open work side by side as one alone does; the next one is refused", () => {
+  it("open encoders up to the limit each give what one alone gives; the next is refused", () => {
     const alone = OPUS_RATES.map((rate) => {
       const codec = new OpusEncoder({ sampleRate: rate, bitrateKbps: 64, complexity: 5 });
       const packets = encodeTone(codec, 300 + rate / 100, 5);
@@ -81,7 +81,7 @@ describe("OpusEncoder and createOpusDecoder()", () => {
     for (const [at, packets] of made.entries()) expect(packets).toEqual(alone[at % 5]);
   });
 
-  it("close() gives the place back, once", () => {
+  it("close() frees one place, also when called twice", () => {
     for (let at = 0; at < 3 * MAX_LIVE_CODECS; at += 1) {
       const codec = new OpusEncoder({
         sampleRate: OPUS_RATES[at % 5] ?? 8000,

@@ -45,7 +45,7 @@ describe("TelephoneBand", () => {
     expect(filter.push(new Int16Array(1600), 16_000).every((sample) => sample === 0)).toBe(true);
   });
 
-  it("begins anew behind a reset", () => {
+  it("starts from silence after a reset", () => {
     const noise = whiteNoise(8000, 0.1, 0.5);
     const filter = new TelephoneBand();
     const first = filter.push(noise, 8000);

@@ -10,7 +10,7 @@ function send(listener: FrameLateness, from: number, shiftMs: number): void {
   for (let k = from; k < from + FRAMES; k += 1) listener.note(20 * k - GRID.leadMs + shiftMs);
 }
 
-it("a pause of the speech makes frames late until the grid is hung anew, and they are late again beyond that", () => {
+it("a pause of the speech makes frames late until the grid is set again, and later ones are judged by the new grid", () => {
   const group = new GroupLateness();
   const listener = new FrameLateness(group, GRID);
   listener.anchor(0);

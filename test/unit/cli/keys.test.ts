@@ -125,7 +125,7 @@ describe("keys list, remove, revoke, schema", () => {
     );
   });
 
-  test("remove takes one out, and names the nearest where there is none", async () => {
+  test("remove takes a key out; for an unknown id it names the nearest", async () => {
     await keys("new", "app");
     expect((await keys("remove", "ap")).err).toContain('did you mean "app"');
     expect((await keys("remove", "app")).code).toBe(0);

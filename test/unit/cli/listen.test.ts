@@ -56,7 +56,7 @@ const placeOf = (query: URLSearchParams | undefined) =>
   ["resume", "seq", "at_ms"].map((key) => query?.get(key));
 
 describe("voicewire listen", () => {
-  test("asks for the policy and the place, and hears on from it without what it has", async () => {
+  test("asks for the policy and the place, and gets only what comes after it", async () => {
     const { code, samples, err, gateway } = await listen(
       (joined) => {
         joined.hello({ startMs: 20, resumed: true });

@@ -85,7 +85,7 @@ function setUp() {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("a worker", () => {
-  test("is told how to start, and is up when it listens", async () => {
+  test("starts with the settings of its parent, and is up when it listens", async () => {
     const { worker, newest, startUp } = setUp();
     expect(worker.isUp).toBe(false);
     await startUp();
@@ -182,7 +182,7 @@ describe("a worker", () => {
     expect(newest().killed).toEqual(["SIGKILL"]);
   });
 
-  test("gives its metrics, or none where it is down, ends meanwhile or does not answer", async () => {
+  test("gives its metrics, or none where it is down, ends before its answer or does not answer", async () => {
     const { clock, worker, newest, startUp } = setUp();
     expect(await worker.metrics()).toBeNull();
     await startUp();

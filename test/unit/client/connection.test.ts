@@ -88,7 +88,7 @@ describe("connect()", () => {
     );
   });
 
-  it("rejects with TypeError where the address is none", async () => {
+  it("rejects an address that is not a URL with TypeError", async () => {
     await expect(connect({ baseUrl: "nowhere", session: "s", WebSocket })).rejects.toBeInstanceOf(TypeError);
   });
 });

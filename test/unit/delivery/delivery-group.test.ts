@@ -294,7 +294,7 @@ describe("DeliveryGroup.undeliveredEvent()", () => {
 });
 
 describe("DeliveryGroup.replay()", () => {
-  it("sends what belongs before a place to one that is on its own, and each event once", () => {
+  it("sends a lone listener the events before its place, each once", () => {
     const { group, emit, listen, pushFrames, release } = createGroup();
     const { listener, sendQueue } = listen();
     emit(0);

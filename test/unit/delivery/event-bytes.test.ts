@@ -11,7 +11,7 @@ describe("the bytes of events", () => {
     expect(written.map(textOf)).toEqual(texts);
   });
 
-  it("share slabs: what is kept takes little more than its texts, whatever else is written meanwhile", () => {
+  it("share slabs: kept events take little more than their texts, whatever is written between them", () => {
     const store = new EventBytes();
     const kept = Array.from({ length: 80 }, (_, index) => {
       // What lives for a moment between them, out of the slabs that everybody shares.

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Semaphore } from "../../../src/kit/semaphore.ts";
 
-it("Semaphore: gives so many permits, lets so many wait in order, and refuses more", async () => {
+it("Semaphore: gives permits up to its limit, lets the next ones wait in order, and refuses more", async () => {
   const semaphore = new Semaphore({ limit: 1, maxWaiting: 2 });
   const { signal } = new AbortController();
   const order: string[] = [];

@@ -33,7 +33,7 @@ describe("a recording", () => {
     expect(() => readLines(lines)).toThrow(expect.objectContaining({ code: "recording_unreadable" }));
   });
 
-  it("of which a line is missing is refused, with the line behind it", async () => {
+  it("that lacks a line is refused, with the number of the next line", async () => {
     const lines = await recordedLines();
     lines.splice(5, 1);
     expect(() => readLines(lines)).toThrow(/line 6: the line was edited, or one before it is missing/);
@@ -54,7 +54,7 @@ describe("a recording", () => {
     expect(() => readLines(lines)).toThrow(/of form 2, expected 1: run the voicewire that wrote it/);
   });
 
-  it("of which something is none is refused", () => {
+  it("that is an empty line, an object or a text is refused", () => {
     for (const lines of [[""], ["{}"], ["hello there, this is a text"]]) {
       expect(() => readLines(lines)).toThrow(/line 1: it is no recording of voicewire/);
     }

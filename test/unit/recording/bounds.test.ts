@@ -58,7 +58,7 @@ describe("a recording", () => {
     expect(rig.recordings.figures.ended.get("folder_full")).toBe(2);
   });
 
-  it("on a full disk: speech goes on, it is told once and counted", async () => {
+  it("on a full disk: speech goes on, the log warns once and a metric counts", async () => {
     const { log, lines } = notedLog();
     const rig = createRecordedRig({}, {}, log);
     rig.disk.room = 3000;

@@ -111,7 +111,7 @@ describe("a connection that brings few messages", () => {
     push.mockRestore();
   });
 
-  it("costs one look at the clock each", () => {
+  it("reads the clock once for each message", () => {
     const { connect, clock } = rig();
     const a = connect({ name: "a" });
     const nowMs = vi.spyOn(clock, "nowMs");
@@ -124,7 +124,7 @@ describe("a connection that brings few messages", () => {
 });
 
 describe("a connection that brings many messages", () => {
-  it("has some handled at once, then as many as there is time for in each round, all in order", () => {
+  it("has some handled at once, then a round's worth at a time, all in order", () => {
     const { connect, said, round, scheduler, counters } = rig();
     const a = connect({ name: "a" });
     bring(a, 20);
@@ -143,7 +143,7 @@ describe("a connection that brings many messages", () => {
     });
   });
 
-  it("keeps its order also with what comes between two rounds, and goes on at once when all is handled", () => {
+  it("keeps its order with messages that come between two rounds", () => {
     const stage = rig();
     const a = stage.connect({ name: "a" });
     bring(a, 10);
@@ -201,7 +201,7 @@ describe("a connection that brings many messages", () => {
 });
 
 describe("several connections", () => {
-  it("come to their turn one after the other, whoever has brought more", () => {
+  it("take turns, whichever has brought more", () => {
     const { connect, said, round } = rig();
     const a = connect({ name: "a" });
     const b = connect({ name: "b" });
@@ -238,7 +238,7 @@ describe("several connections", () => {
 });
 
 describe("the bound", () => {
-  it("what is over it ends the connection with an error, and what waited is gone", () => {
+  it("ends a connection beyond it with an error, and drops what waited", () => {
     // Each takes five bytes.
     const stage = rig({ maxInboxBytes: 20 });
     const a = stage.connect({ name: "a" });
@@ -252,7 +252,7 @@ describe("the bound", () => {
     expect(stage.said).toHaveLength(7);
   });
 
-  it("is also one of all connections together, which many could fill: it ends the one that goes on", () => {
+  it("counts all connections together, and ends the one that sends on", () => {
     const { connect, said, round, scheduler } = rig({ maxWaitingBytes: 40 });
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 9);
@@ -372,7 +372,7 @@ describe("a message behind which the others have to wait", () => {
 });
 
 describe("a connection that follows on another", () => {
-  it("is ready once all of the other is handled and its end is reported; what came meanwhile comes behind it", () => {
+  it("is ready once the other's messages are handled and its end is reported; its own come behind", () => {
     const { connect, said, round } = rig();
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 12);
@@ -387,7 +387,7 @@ describe("a connection that follows on another", () => {
     expect(b.isWaiting).toBe(false);
   });
 
-  it("and has gone meanwhile: what it had said is handled, then its end; without a word it never was there", () => {
+  it("and closes before it is ready: its messages are handled, then its end; without messages nothing is reported", () => {
     const { connect, said, round } = rig();
     const [a, b, c] = [connect({ name: "a" }), connect({ name: "b" }), connect({ name: "c" })];
     bring(a, 6);
@@ -402,7 +402,7 @@ describe("a connection that follows on another", () => {
     expect(said).toEqual([...numbered("a", 1, 6), "b ready", ...ends]);
   });
 
-  it("follows on one that follows itself", () => {
+  it("may follow a connection that still follows another", () => {
     const { connect, said, round } = rig();
     const [a, b, c] = [connect({ name: "a" }), connect({ name: "b" }), connect({ name: "c" })];
     bring(a, 6);
@@ -415,7 +415,7 @@ describe("a connection that follows on another", () => {
     expect(said).toEqual([...numbered("a", 1, 6), "b ready", "b1", "b closed 1006", "c ready", "c1"]);
   });
 
-  it("and can't be: getting ready ends it", () => {
+  it("ends where getting ready fails", () => {
     const { connect, said, round, scheduler } = rig();
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 6);

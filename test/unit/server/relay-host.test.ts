@@ -4,7 +4,7 @@ import { ANYBODY } from "../../../src/access/caller.ts";
 import { passFacts } from "../../../src/server/passed-facts.ts";
 import { relayHost } from "../../../src/server/relayed/relay-host.ts";
 
-it("says what to do where a client's key is none of this node's, and nothing where it is", () => {
+it("says what to do where this node does not know a client's key, and nothing where it does", () => {
   const said: unknown[] = [];
   const nobody = () => undefined;
   const takeIn = { client: nobody, request: nobody, call: nobody };

@@ -74,7 +74,7 @@ describe("a listener whose socket is full for a while", () => {
     expect(rig.counters.framesDropped).toBe(gapFrames(slow));
   });
 
-  it("policy live: a cut meanwhile is emitted before the gap, so that the frames behind it are in their place", () => {
+  it("policy live: a cut during the gap is emitted before it, so that the later frames are in their place", () => {
     const { rig, speaker, healthy, slow } = stage("live");
     say(rig, speaker);
     run(rig, 400);

@@ -239,7 +239,7 @@ describe("how it is known what was heard", () => {
     [130, 380],
     [1200, 400],
   ])(
-    "%i ms on, of which speech ran dry after 100, a player that was behind has caught up to %i",
+    "%i ms later, with speech that ran dry after 100 ms, a late player has caught up to %i",
     (passedMs, ms) => {
       const rig = stage();
       rig.speak(TEXT, "u");

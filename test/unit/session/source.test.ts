@@ -233,7 +233,7 @@ describe.each(KINDS)("Source of $format", ({ format, codec, rate }) => {
     }
   });
 
-  it("fades leave a quiet edge alone, and never write to what was pushed", () => {
+  it("fades leave a quiet start or end alone, and never change pushed audio", () => {
     const quiet = encode(hush(60), sound(300), hush(60));
     const source = sourceOf(format, quiet);
     source.fadeIn(3 * MS);

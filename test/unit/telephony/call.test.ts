@@ -368,7 +368,7 @@ describe("the rights of who brings a call", () => {
     expect(phone.line.ended?.reason).toBe("token_expired");
   });
 
-  it("end it at once where nothing is said, and where it hangs up meanwhile nothing is left", () => {
+  it("end it at once where nothing is said; a call that hangs up first leaves nothing behind", () => {
     const silent = expiring();
     silent.rig.clock.advance(TEXT_MS);
     silent.phone.say({ on: "played", name: silent.phone.line.marks.at(-1) });

@@ -122,7 +122,7 @@ describe("what a carrier held up", () => {
     expect(stage.sent).toHaveLength(2 * piece);
   });
 
-  it("is followed by what comes meanwhile, and then all goes at once again", () => {
+  it("is followed by what came while it was held; later audio is sent at once", () => {
     const stage = createStage();
     stage.listener.hold();
     stage.speak(12);

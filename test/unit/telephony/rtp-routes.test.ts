@@ -122,7 +122,7 @@ describe("POST /carrier/rtp with a peer that packets may not go to", () => {
     expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
   });
 
-  it("nobody is one where rtp-peers is none, named or not", async () => {
+  it("every peer is refused where rtp-peers is none, named or not", async () => {
     await using gateway = await startCarrierEdge({ rtpPeers: "none" });
     for (const peer of [{ remote: phone.address }, {}]) {
       const refused = await take(gateway, "s", peer);

@@ -172,7 +172,7 @@ describe("Segmenter limits", () => {
   });
 });
 
-describe("Segmenter with stretches that are not to be cut", () => {
+describe("Segmenter with spans that must not be cut", () => {
   /** What stands between braces is said for something else. */
   const cut = (text: string, limits: SegmenterOptions = {}): string[] => {
     const stretches = [...text.matchAll(/\{[^}]*\}/g)].map(({ index, 0: found }) => [

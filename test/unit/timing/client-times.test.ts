@@ -64,7 +64,7 @@ describe("ClientTimes", () => {
     expect(words).toEqual(wordsIn("Hello there"));
   });
 
-  it("shares the time of what stands for it over a replaced stretch, and calls it scaled", () => {
+  it("spreads the time of a replacement over the replaced text, and calls it scaled", () => {
     const { pieces, words, spoken } = emitted("My VW runs", VW);
     expect(spoken).toBe("My voicewire runs");
     const [piece] = pieces;

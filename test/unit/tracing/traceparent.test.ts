@@ -29,7 +29,7 @@ describe("traceparent", () => {
     ["a trace of zeros", `00-${"0".repeat(32)}-${SPAN}-01`],
     ["a span of zeros", `00-${TRACE}-${"0".repeat(16)}-01`],
     ["a short span", `00-${TRACE}-${SPAN.slice(1)}-01`],
-  ])("of %s is none", (_what, text) => {
+  ])("with %s is not read", (_what, text) => {
     expect(readTraceparent(text)).toBeNull();
   });
 

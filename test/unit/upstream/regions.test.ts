@@ -379,7 +379,7 @@ describe("a region that was down", () => {
     expect(client.regions()[1]?.requests).toBe(0);
   });
 
-  it("alone is asked all the same, and never checked", async () => {
+  it("is asked and never checked where it is the only one", async () => {
     await using only = await startFakeUpstream(() => refusal(500, "x"));
     const clock = new FakeClock();
     await using client = clientOf(only.url, { clock });

@@ -58,7 +58,7 @@ describe("a request that is turned away", () => {
   });
 
   it.each(["before it is sent", "with its answer on the way", "while the 429 is read"])(
-    "and paused %s is asked again all the same, and stays paused",
+    "and paused %s is asked again, and stays paused",
     async (when) => {
       const answer = gate();
       const rest = gate();

@@ -62,7 +62,7 @@ describe("requests to a service", () => {
     },
   );
 
-  it("as many are open as max-open says, the others wait", async () => {
+  it("max-open requests are open, the others wait", async () => {
     await using vendor = await startFakeUpstream(endless);
     await using upstream = serviceAt(configOf("openai", vendor.url, { maxOpen: 3 }));
     const all = Array.from({ length: 5 }, () => upstream.open(speech("v"), new Recorder()));

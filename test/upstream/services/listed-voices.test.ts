@@ -114,7 +114,7 @@ describe("the voices that a service lists", () => {
     expect(list.voices.map(({ id }) => id)).toEqual([...listed, "zeus"]);
   });
 
-  it("takes so many, and none whose id is too long", async () => {
+  it("takes voices up to a bound, and none whose id is too long", async () => {
     const many = Array.from({ length: MAX_LISTED_VOICES + 5 }, (_, index) => `v${index}`);
     const { list } = await listOf("openai", jsonError(200, { voices: ["x".repeat(201), ...many] }));
     expect(list.voices).toHaveLength(MAX_LISTED_VOICES - 1);
@@ -146,7 +146,7 @@ describe("the voices that a service lists", () => {
 });
 
 describe("ServiceVoices", () => {
-  it("asks once a minute, and soon again after a failure, with the last list meanwhile", async () => {
+  it("asks once a minute; after a failure it asks soon again and keeps the last list until then", async () => {
     let nowMs = 0;
     let asked = 0;
     let isBroken = false;

@@ -157,7 +157,7 @@ describe("vendor_options", () => {
     expect([...asked.cartesia(), ...asked.first()]).toEqual([]);
   });
 
-  it("make another phrase for the phrase cache, in whatever order they stand", async () => {
+  it("make another phrase for the phrase cache, in any order", async () => {
     const { gateway, asked } = await rig({ phraseCacheMb: 4 });
     const client = await join(gateway);
     const say = async (options: object, count: number) => {

@@ -76,7 +76,7 @@ describe("FaultLink", () => {
     await leave(asked);
   });
 
-  it("resets the connection behind so many bytes", async () => {
+  it("resets the connection after a number of bytes", async () => {
     const asked = await ask({ kind: "reset", afterBytes: 10 });
     await until("it is reset", () => asked.heard.end === "reset");
     expect(ANSWER.startsWith(asked.heard.text)).toBe(true);
@@ -84,7 +84,7 @@ describe("FaultLink", () => {
     await leave(asked);
   });
 
-  it("closes the connection behind so many bytes", async () => {
+  it("closes the connection after a number of bytes", async () => {
     const asked = await ask({ kind: "truncated", afterBytes: 10, proper: false });
     await until("it is closed", () => asked.heard.end === "closed");
     expect(asked.heard.text).toBe(ANSWER.slice(0, 10));

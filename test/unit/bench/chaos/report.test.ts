@@ -18,7 +18,7 @@ const WHOLE: Run = {
 };
 
 describe("rowOf", () => {
-  it("counts runs by what the client was told, and when they were well", () => {
+  it("counts runs by the client's error, and by when speech was well again", () => {
     const failed = { ...WHOLE, outcome: "upstream_timeout", wellMs: 3000 };
     expect(rowOf("stall", [WHOLE, failed, failed])).toEqual({
       fault: "stall",

@@ -131,7 +131,7 @@ describe("judge", () => {
     expect(judged(heard, cut).shortfalls).toEqual(["interrupted without a receipt"]);
   });
 
-  it("takes missing audio that a gap tells of", () => {
+  it("accepts missing audio that a gap event reports", () => {
     const gap = event({ type: "gap", seq: 2, at_ms: 200, frames: 5, ms: 100 });
     const items = [started, words([0, 1, 2]), ...frames(0, 5), gap, ...frames(10, 15)];
     expect(judged(items, done())).toEqual({ outcome: "gap", ...KEPT });

@@ -117,7 +117,7 @@ describe("the call of a connection", () => {
     expect(audioSocketCall(CALL)).toEqual({ callId: UUID });
   });
 
-  it("is none as soon as the bytes can't name one", () => {
+  it("is refused as soon as the bytes can't name one", () => {
     for (const bytes of [[0x10], [0x00, 0, 0], [0x01, 0, 15], [0x01, 1, 16]]) {
       expect(audioSocketCall(Uint8Array.from(bytes))).toEqual({ callId: null });
     }

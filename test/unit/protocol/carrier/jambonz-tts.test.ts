@@ -123,7 +123,7 @@ describe("the address of a socket", () => {
     expect(["", "11025", "22050", "96000"].map(rateOf)).toEqual([16_000, 16_000, 22_050, 48_000]);
   });
 
-  it("is refused without a voice, and with a rate that is none", () => {
+  it("is refused without a voice, and with an invalid rate", () => {
     for (const query of ["", "voice=", `voice=${"a".repeat(513)}`, "voice=a&sampleRate=fast"])
       expect(codeOf(() => parseJambonzAddress(query))).toBe("invalid_field");
     expect(codeOf(() => parseJambonzAddress("voice=a&sampleRate=-1"))).toBe("invalid_field");

@@ -47,7 +47,7 @@ function rigOf() {
   return { clock, watcher, state, looks, pass, types };
 }
 
-it("Watcher: sends nothing until it is told what to watch, then a view each second", async () => {
+it("Watcher: sends nothing before the first message, then a view each second", async () => {
   const { watcher, pass, types } = rigOf();
   await pass(4);
   expect(types()).toEqual([]);
@@ -82,7 +82,7 @@ it("Watcher: many messages are one look", async () => {
 });
 
 it.each(["no JSON", '{"type":"watch","rows":501}', '{"type":"stop"}'])(
-  "Watcher: is told what is wrong with %s, and ended",
+  "Watcher: %s ends it with an error that names the field",
   (message) => {
     const { watcher, state, types } = rigOf();
     watcher.message(message);

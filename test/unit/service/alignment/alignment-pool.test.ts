@@ -83,7 +83,7 @@ describe("AlignmentPool", { timeout: 2 * DEADLINE_MS }, () => {
     expect(warnings[0]).toContain("not installed");
   });
 
-  it("gives up a response of which too much audio waits, and one that is too long", async () => {
+  it("gives up a response whose waiting audio is too much, and one that is too long", async () => {
     const { pool, outcomes, handlers } = poolWith();
     for (const piece of [new Uint8Array(1_000_001), new Uint8Array(600_000)]) {
       const job = pool.open(REQUEST, handlers);

@@ -83,7 +83,7 @@ describe("words in another engine's speech", () => {
     expect(Math.max(...errors)).toBeLessThan(0.25);
   });
 
-  it.each([20, 70, 1000])("are told once, in order, soon behind their end, in chunks of %i ms", (chunkMs) => {
+  it.each([20, 70, 1000])("come once, in order, soon after their end, in chunks of %i ms", (chunkMs) => {
     for (const { file, text } of SPEECHES) {
       const { told } = find(text, fliteAudio(file), chunkMs);
       expect(told.map(({ start, end }) => ({ start, end }))).toEqual(textWordsOf(text));

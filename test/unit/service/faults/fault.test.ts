@@ -98,7 +98,7 @@ describe("the board", () => {
     expect(board.describe()).toMatchObject({ count: 2, left: 0 });
   });
 
-  it("a refusal comes so many times, other faults go on", () => {
+  it("a refusal comes the set number of times, other faults go on", () => {
     const board = new FaultBoard();
     board.set(
       setting({

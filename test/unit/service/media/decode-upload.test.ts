@@ -128,7 +128,7 @@ function toleranceOf(name: string): number {
 
 describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
   for (const name of Object.keys(FILES)) {
-    it(`${name}: the samples, as many and in their place`, async () => {
+    it(`${name}: the same number of samples, each in its place`, async () => {
       const sound = testSound(SECONDS);
       const { pcm, sampleRate, longest } = await decode(encodedFile(name, SECONDS));
       expect(sampleRate).toBe(RATE);

@@ -47,7 +47,7 @@ async function denoise(pcm: Int16Array, pieceSamples = 4096): Promise<Int16Array
 }
 
 describe("the denoiser", () => {
-  it("gives as many samples as it was given, whatever the pieces", async () => {
+  it("gives the number of samples that it was given, however they are cut", async () => {
     const noisy = withNoise(voiceLike(1), 10);
     const whole = await denoise(noisy, noisy.length);
     for (const samples of [1, 479, 480, 481, 960, 1440, 5000]) {

@@ -35,7 +35,7 @@ describe("temporary files", () => {
     expect(files.bytes).toBe(0);
   });
 
-  it("count nothing of a file that was closed meanwhile", async () => {
+  it("count nothing of a file that was closed before the write ended", async () => {
     const files = new TemporaryFiles();
     const file = await files.create();
     const writing = file.write(new Uint8Array(300_000));

@@ -320,7 +320,7 @@ describe("limits of uploads", () => {
     expect(temporaryFiles.bytes).toBe(0);
   });
 
-  it("a client has four uploads at once, and a place again when one is over in whatever way", async () => {
+  it("a client has four uploads at once, and another when one ends in any way", async () => {
     const { url, temporaryFiles } = await start({ uploadLimits: { maxFileBytes: 100_000 } });
     const open = async (): Promise<Sent> => {
       const before = openFiles();

@@ -34,7 +34,7 @@ describe("laughter", () => {
 });
 
 describe("crying", () => {
-  it("is wails of a second, each of which rises and falls, with a breath between", () => {
+  it("is wails of a second that rise and fall, with a breath between", () => {
     const crying = make("a baby crying", { durationSeconds: 4 });
     const wail = pitches(crying, 10);
     const highest = wail.indexOf(Math.max(...wail));

@@ -12,7 +12,7 @@ function come(queue: SoundQueue, name: string, began: string[]): Place {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("SoundQueue", () => {
-  it("lets so many work, the rest wait in line, and more are refused", async () => {
+  it("lets jobs up to its limit work, the next ones wait, and refuses more", async () => {
     const queue = new SoundQueue({ making: 2, waiting: 2, open: 99 });
     const began: string[] = [];
     const [a, , c] = ["a", "b", "c", "d"].map((name) => come(queue, name, began));

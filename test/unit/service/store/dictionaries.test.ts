@@ -43,7 +43,7 @@ it("dictionaries: are there after a restart, with all versions", async () => {
   expect(store.dictionaries.rules(made.id, undefined)).toEqual([]);
 });
 
-it("versions: the oldest go, and one of another dictionary is none", () => {
+it("versions: the oldest go, and another dictionary's version is unknown", () => {
   const made = store.dictionaries.add(NEW, []);
   const other = store.dictionaries.add(NEW, []);
   if (made === undefined || other === undefined) throw new Error("Expected two dictionaries");

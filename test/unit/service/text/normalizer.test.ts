@@ -134,7 +134,7 @@ describe("apply_text_normalization", () => {
     expect(said("-5 and 007", "en", "auto")).toBe("minus five and zero zero seven");
   });
 
-  it("claims stretches in order and within the text, whatever the text", () => {
+  it("claims spans in order and within any text", () => {
     const part = fc.constantFrom(
       "1",
       "23",

@@ -104,7 +104,7 @@ describe("Lexicon", () => {
     );
   });
 
-  it("stretches are in order and within the text, whatever text and rules", () => {
+  it("spans are in order and within the text, for any text and rules", () => {
     const unit = fc.constantFrom(..."aAİiß😀 .e\u0301\u0323\u1100\u1161한");
     const word = fc.string({ minLength: 1, maxLength: 4, unit });
     const rules = fc.array(fc.record({ word, caseSensitive: fc.boolean(), wordBoundaries: fc.boolean() }), {

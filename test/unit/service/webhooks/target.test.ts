@@ -119,7 +119,7 @@ describe("addresses", () => {
     "ff02::1",
     "example.com",
     "",
-  ])("%s is none of the public internet", (address) => {
+  ])("%s is not an address of the public internet", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
@@ -161,7 +161,7 @@ describe("lookups", () => {
     expect(await look(["8.8.8.8", "1.1.1.1"], { all: false })).toBe("8.8.8.8");
   });
 
-  it("refuse a name that has a private address, be it the last of several", async () => {
+  it("refuse a name that has a private address, also as the last of several", async () => {
     await expect(look(["127.0.0.1"])).rejects.toThrow(TargetRefused);
     await expect(look(["8.8.8.8", "::1"])).rejects.toThrow(TargetRefused);
     await expect(look(["8.8.8.8", "10.0.0.1"], { all: false })).rejects.toThrow(TargetRefused);

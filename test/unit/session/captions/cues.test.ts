@@ -295,7 +295,7 @@ describe("normalized events", () => {
     expect(without.listener.eventsOf("normalized")).toEqual([]);
   });
 
-  it("do not run backwards over chunks, and none is emitted where there is none", () => {
+  it("never run backwards over chunks, and a text without words has none", () => {
     const rig = createRig();
     const { send, listener } = rig.join("format=ulaw_8000&events=normalized");
     send({ type: "speak", text: "Hello", voice_id: VOICE });

@@ -127,7 +127,7 @@ describe("a late joiner", () => {
     expect(first.read().events.filter((event) => event.type === "cue")).toEqual([]);
   });
 
-  it("gets captions from the next piece on where nobody had wanted to know any times", () => {
+  it("gets captions from the next segment on where nobody had asked for times", () => {
     const rig = createRig({ aheadMs: 1000, graceMs: 60_000 });
     const { send } = rig.join("format=ulaw_8000&events=none");
     const answering = new Answering(rig, { msPerChar: 40 });

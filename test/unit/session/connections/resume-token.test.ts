@@ -389,7 +389,7 @@ describe("a listener that comes back after more than keep_ms", () => {
   it.each([
     ["is emitted before the gap", true],
     ["is among the events that are gone", false],
-  ])("a cut meanwhile %s: the frames behind it are in their place", (_, isKept) => {
+  ])("a cut while it was away, %s: the later frames are in their place", (_, isKept) => {
     const { rig, speaker, first, listeners } = stage([ULAW, ULAW], 8000);
     run(rig, 500);
     first.cutOff();

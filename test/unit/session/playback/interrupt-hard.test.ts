@@ -418,7 +418,7 @@ describe("keep_ms", () => {
     expect(rig.outcomes()).toEqual(["u/interrupted"]);
   });
 
-  it("does not cut what is queued after it was given, be it made by then or not", () => {
+  it("does not cut what is queued after it, made by then or not", () => {
     const rig = stage("format=ulaw_8000&lead_ms=2000");
     rig.speak("golf", "u");
     rig.speak("hotel", "v");
@@ -449,7 +449,7 @@ describe("keep_ms", () => {
     expect(rig.session.isIdle).toBe(false);
   });
 
-  it("keep_ms for a queued utterance that begins meanwhile cuts only that", () => {
+  it("keep_ms for a queued utterance that begins by then cuts only that", () => {
     const rig = stage();
     rig.speak("golf", "u");
     rig.speak(TEXT, "v");

@@ -5,7 +5,7 @@ import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
 const ms = (count: number): number => count * TICKS_PER_MS;
 
 describe("Playhead", () => {
-  it("stands still until it is started, then runs in real time up to the edge", () => {
+  it("stands still until it is started, then runs in real time up to the write head", () => {
     const playhead = new Playhead();
     expect(playhead.at(5000, ms(1000))).toBe(0);
     playhead.start(0, 5000);

@@ -154,7 +154,7 @@ describe("what is recovered", () => {
     ]);
   });
 
-  it("a response of which nothing was taken is asked for again as a whole, and nobody notices", () => {
+  it("a response that nothing was taken of is asked for again as a whole, without a warning", () => {
     const rig = stage();
     rig.send({ type: "text", text: "abc def. ", voice_id: VOICE, utterance_id: "u" });
     rig.send({ type: "flush" });
@@ -167,7 +167,7 @@ describe("what is recovered", () => {
     rig.hearOut();
     expect(rig.listener.eventsOf("warning")).toEqual([]);
     expect(audioOf(rig.listener)).toBe("abcdefghijkl");
-    // The upstream has emitted of a cost for the one that broke off, too.
+    // The upstream named a cost for the response that broke off, too.
     expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
       { outcome: "done", characters_billed: 30 },
     ]);
@@ -222,7 +222,7 @@ describe("what is recovered", () => {
     ]);
   });
 
-  it("behind a stretch that stands for another, never in it", () => {
+  it("goes on behind a replaced part of the text, never inside it", () => {
     const text = "abc X def";
     const rig = stage();
     rig.speak(text, "u", { replacements: [{ from: "X", to: "gh ij" }] });

@@ -289,7 +289,7 @@ describe("clicks", () => {
   it.each([
     ["where sounds meet", "Before it "],
     ["at a pause", "Before it. "],
-  ])("there is none %s", (_name, first) => {
+  ])("are not heard %s", (_name, first) => {
     for (const [format, codec, perMs] of FORMATS) {
       const { listener } = two(first, { query: `format=${format}` });
       const pcm = heard(listener, codec);

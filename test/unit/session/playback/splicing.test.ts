@@ -40,7 +40,7 @@ describe("Splice", () => {
     expect(splice.takePause(one)).toBe(0);
   });
 
-  it("is none between utterances, and none that was forgotten", () => {
+  it("is not made between utterances, nor after it was forgotten", () => {
     const splice = new Splice(SPLICES);
     expect(splice.takePause(one)).toBe(0);
     splice.note({ utterance: one, text: "One. ", silenceTicks: 0 });

@@ -16,12 +16,12 @@ describe("Utterance.inputsBefore()", () => {
     expect([0, 2, 3, 4, 5, 7].map((at) => utterance.inputsBefore(at))).toEqual([0, 0, 1, 1, 2, 2]);
   });
 
-  it("is none at the beginning, though the first input be empty; with the others it counts", () => {
+  it("is 0 at the beginning, also where the first input is empty, which counts later", () => {
     const utterance = dialogue("", "abc", "de");
     expect([0, 1, 3].map((at) => utterance.inputsBefore(at))).toEqual([0, 1, 2]);
   });
 
-  it("is none of a text", () => {
+  it("is 0 for a text", () => {
     const utterance = Utterance.ofText(OPTIONS, { type: "speak", text: "abc def", voice_id: "v" });
     expect(utterance.inputsBefore(4)).toBe(0);
   });

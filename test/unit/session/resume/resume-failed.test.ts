@@ -34,7 +34,7 @@ describe("resume of an utterance whose failure was not emitted yet", () => {
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
-  it("asks for a piece of which no audio came, and for what stands behind that", () => {
+  it("asks for a segment without audio, and for the text behind it", () => {
     const rig = stage(FAR);
     const pieces = ["alpha bravo charlie. ", "delta echo. ", "foxtrot golf."];
     for (const text of pieces) {

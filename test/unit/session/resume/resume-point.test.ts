@@ -141,7 +141,7 @@ describe("takeSnapshot() of Opus", () => {
 });
 
 describe("takeSnapshot() of what was not pushed", () => {
-  it("is a copy, be it of one piece: its memory is used for what is said next", () => {
+  it("is a copy, also of one piece: its memory is used for what is said next", () => {
     const utterance = Utterance.ofText(
       { id: "u", acceptedMs: 0, textDefaults: {} },
       { type: "speak", text: TEXT, voice_id: "v" },

@@ -64,7 +64,7 @@ describe("resume from audio that had come", () => {
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
-  it("emits words and characters of the rest with their offsets and their places on the new stretch", () => {
+  it("emits words and characters of the rest with their offsets and new places", () => {
     const { speak, answer, clock, send, listener } = stage();
     speak(TEXT, "u");
     answer(0);
@@ -826,7 +826,7 @@ describe("resume is refused by name", () => {
     expect(() => rig.send({ type: "resume" })).toThrow(code("draining"));
   });
 
-  it("leaves no timer behind when the session ends meanwhile", () => {
+  it("leaves no timer behind when the session ends first", () => {
     const rig = stage();
     rig.speak(TEXT, "u");
     rig.answer(0);

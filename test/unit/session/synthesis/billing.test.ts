@@ -1,4 +1,4 @@
-/** `characters_billed`: what the upstream has emitted of, for every request that was made for an utterance. */
+/** `characters_billed`: what the upstream says that it bills, summed over every request that was made for an utterance. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import { CHAR_MS, stage, VOICE } from "../spelling.ts";

@@ -240,7 +240,7 @@ describe("whose options count", () => {
   });
 });
 
-describe("a text of which nothing is left", () => {
+describe("a text that has nothing left", () => {
   it.each([
     ["emoji", "🎉🎉", { clean: ["emoji"] }],
     ["code", "```\nlet x\n```", { clean: ["code"] }],

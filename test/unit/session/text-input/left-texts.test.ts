@@ -255,7 +255,7 @@ describe("a speaker whose connection breaks within a text", () => {
     expect(back.listener.eventsOf("resumed")).toMatchObject([{ utterance_id: "u" }]);
   });
 
-  it("leaves no timer behind when the session ends meanwhile", () => {
+  it("leaves no timer behind when the session ends first", () => {
     const rig = stage();
     rig.speaker.send(text("Alpha ", "u"));
     leave(rig.speaker);

@@ -13,13 +13,13 @@ describe("Pauses", () => {
     expect(pauses.within({ startSeconds: 0, endSeconds: 2 })).toEqual([pause(0.5, 0.7)]);
   });
 
-  it("takes a shorter one for a pause where the stretch begins or ends: more of it lies beyond", () => {
+  it("takes a shorter silence for a pause at the start or end of the span: it goes on beyond", () => {
     const pauses = new Pauses();
     pauses.add([pause(0, 0.1), pause(0.5, 0.6), pause(1, 1.2)]);
     expect(pauses.within({ startSeconds: 0, endSeconds: 1.1 })).toEqual([pause(0, 0.1), pause(1, 1.1)]);
   });
 
-  it("gives of a pause what lies in the stretch", () => {
+  it("gives the part of a pause that lies in the span", () => {
     const pauses = new Pauses();
     pauses.add([pause(0, 0.4), pause(1, 1.5)]);
     expect(pauses.within({ startSeconds: 0.2, endSeconds: 1.3 })).toEqual([pause(0.2, 0.4), pause(1, 1.3)]);

@@ -56,7 +56,7 @@ describe("letters to sounds", () => {
     expect(soundsOfWord("-'!")).toEqual([]);
   });
 
-  it("refuses a rule with a sound that is none", () => {
+  it("refuses a rule with an unknown sound", () => {
     expect(() => new LetterRules("(a) QQ")).toThrow(TypeError);
   });
 });

@@ -215,7 +215,7 @@ describe("a job with the voice of a model", () => {
     });
   });
 
-  it("of which the engine can say nothing is silent", async () => {
+  it("gives silence where the engine can say nothing", async () => {
     const { say, asked } = rig();
     const { heard } = say(SPEC);
     (await asked(1)).handlers.spoken({ samples: new Int16Array(0), sampleRate: TINY_RATE });
