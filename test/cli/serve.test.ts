@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, test, vi } from "vitest";
+import { TestClient } from "../helpers/start-gateway.ts";
+import { toldWords } from "../kit/told-words.ts";
 import { openTemporaryFiles } from "../service/temporary-parts.ts";
 import { LONG_TEXT, missingForSpeech, PATIENT, Program, run, serve, temporaryFolder } from "./program.ts";
 
@@ -34,6 +36,25 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Sessions in the middle of an utterance. */
+async function speakersAt(url: string, count: number): Promise<TestClient[]> {
+  const gateway = { wsUrl: url.replace("http", "ws") };
+  const path = (index: number): string => `/live/still-${index}?format=ulaw_8000&events=words`;
+  const speakers = await Promise.all(
+    Array.from({ length: count }, (_, index) => TestClient.connect(gateway, path(index))),
+  );
+  for (const speaker of speakers)
+    speaker.send({ type: "speak", text: "This is said while the service stands still." });
+  await Promise.all(speakers.map((speaker) => speaker.next("utterance.started")));
+  return speakers;
+}
+
+function saidBy(client: TestClient): string {
+  return toldWords(client.events)
+    .words.map(({ text }) => text)
+    .join(" ");
 }
 
 async function until(isReached: () => boolean, deadlineMs = 30_000): Promise<void> {
@@ -246,6 +267,46 @@ describe.skipIf(missing !== undefined)(
       const again = await run(["say", "--url", url, "Back again."]);
       expect(again).toMatchObject({ code: 0, stderr: "" });
       expect(again.stdout.toString()).toBe("Back again.\n");
+    });
+
+    test("a service that stands still for a moment while sessions speak costs them nothing", async () => {
+      const { program, url } = await serve();
+      await using _ = program;
+      const pid = await servicePid(program.child.pid);
+      const speakers = await speakersAt(url, 6);
+      process.kill(pid, "SIGSTOP");
+      for (const speaker of speakers) speaker.send({ type: "speak", text: "And this behind it." });
+      // Two pings go by without an answer: five would have it killed.
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      process.kill(pid, "SIGCONT");
+      await Promise.all(speakers.map((speaker) => speaker.next("utterance.done", 2)));
+      for (const speaker of speakers) {
+        expect(speaker.eventsOf("error")).toEqual([]);
+        expect(saidBy(speaker)).toBe("This is said while the service stands still And this behind it");
+      }
+      expect([await hangsOf(program), await servicePid(program.child.pid)]).toEqual([0, pid]);
+    });
+
+    test("a service that hangs while sessions speak: each is whole or is told so, and speaks again behind it", async () => {
+      const { program, url } = await serve(["--first-audio-ms", "2500", "--upstream-timeout-ms", "2500"]);
+      await using _ = program;
+      const speakers = await speakersAt(url, 6);
+      process.kill(await servicePid(program.child.pid), "SIGSTOP");
+      for (const speaker of speakers) speaker.send({ type: "speak", text: "And this behind it." });
+      await Promise.all(speakers.map((speaker) => speaker.next("utterance.done", 2)));
+      for (const speaker of speakers)
+        for (const done of speaker.eventsOf("utterance.done"))
+          expect(done.error?.code ?? done.outcome).toMatch(
+            /^(?:done|upstream_timeout|upstream_unreachable)$/,
+          );
+      await program.until(() => program.stderr.includes("Embedded speech service is back"));
+      for (const speaker of speakers) speaker.send({ type: "speak", text: "Back again." });
+      await Promise.all(speakers.map((speaker) => speaker.next("utterance.done", 3)));
+      for (const speaker of speakers) {
+        expect(speaker.eventsOf("utterance.done")[2]).toMatchObject({ outcome: "done" });
+        expect(saidBy(speaker)).toMatch(/Back again$/);
+      }
+      expect(await hangsOf(program)).toBe(1);
     });
 
     // Seen once: the child listened for its parent's end only when it was up, so that a serve that was killed while it
