@@ -29,8 +29,8 @@ export interface Context<T> extends Idler {
 
 export interface ContextSetOptions<T> extends SocketOptions {
   readonly dialect: Dialect;
-  /** Named where the upstream does not know it. */
-  readonly voiceId: string;
+  /** With which voices a context speaks: named where the upstream does not know one. */
+  readonly voicesOf: (own: T) => readonly string[];
   /** Whether those that are closing count as open. */
   readonly countsClosing: boolean;
   /** A context has been idle too long: it may close itself (multi). */
@@ -132,13 +132,14 @@ export class ContextSet<T> {
   }
 
   failWith(thrown: unknown, contextId: string): void {
-    const { deps, voiceId } = this.#options;
+    const { deps, voicesOf } = this.#options;
+    const context = this.find(contextId);
     const error = toGatewayError(thrown);
     if (!this.#isClosed) deps.counters.refusals.sent(error);
     if (error.code === "internal") {
       deps.log.error({ err: error.cause ?? error }, "Fault on a vendor socket");
     }
-    this.fail(faultOf(error, voiceId), contextId);
+    this.fail(faultOf(error, context === undefined ? [] : voicesOf(context.own)), contextId);
   }
 
   /** An error message and the close that follows it; every request ends. */

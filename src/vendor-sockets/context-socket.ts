@@ -4,10 +4,10 @@ import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
 import { type Context, ContextSet } from "./context-set.ts";
 import type { SocketOptions, SpeakingSocket } from "./ports.ts";
 
-export interface ContextSocketOptions extends SocketOptions {
+/** As in ContextSet. */
+export interface ContextSocketOptions<T> extends SocketOptions {
   readonly dialect: Dialect;
-  /** As in ContextSet. */
-  readonly voiceId: string;
+  readonly voicesOf: (own: T) => readonly string[];
   readonly countsClosing: boolean;
 }
 
@@ -22,7 +22,7 @@ export abstract class ContextSocket<M, T extends { readonly buffer: Unsaid }> im
   protected readonly contexts: ContextSet<T>;
   readonly #isMulti: boolean;
 
-  constructor(options: ContextSocketOptions) {
+  constructor(options: ContextSocketOptions<T>) {
     this.#isMulti = options.isMulti;
     this.contexts = new ContextSet<T>({
       ...options,

@@ -23,7 +23,7 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
   readonly #voices: VoiceRule;
 
   constructor(options: SocketOptions) {
-    super({ ...options, dialect: DIALOGUE_DIALECT, voiceId: "", countsClosing: true });
+    super({ ...options, dialect: DIALOGUE_DIALECT, countsClosing: true, voicesOf: ({ voices }) => voices });
     this.#settings = options.settings;
     this.#voices = options.voices;
   }

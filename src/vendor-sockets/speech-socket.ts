@@ -33,7 +33,7 @@ export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
   readonly #options: SpeechSocketOptions;
 
   constructor(options: SpeechSocketOptions) {
-    super({ ...options, dialect: SPEECH_DIALECT, countsClosing: false });
+    super({ ...options, dialect: SPEECH_DIALECT, countsClosing: false, voicesOf: () => [options.voiceId] });
     this.#options = options;
   }
 
@@ -98,7 +98,8 @@ export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
     if (text !== null) buffer.push(text);
     if (!this.checkBounds(context)) return;
     const isEnd = !this.#options.isMulti && text === "";
-    if (isEnd || flush || this.#options.settings.isAuto) this.sayAll(context);
+    if (isEnd || flush) this.sayAll(context);
+    else if (this.#options.settings.isAuto) this.#sayPieces(context, buffer.takeSettled());
     else this.#sayDue(context, triesToStart);
     if (isEnd) this.endSocket();
     else context.speech.pump();
@@ -114,7 +115,11 @@ export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
   }
 
   protected sayAll(context: Context<SpeechContext>): void {
-    for (const text of context.own.buffer.takeAll()) this.#say(context, text);
+    this.#sayPieces(context, context.own.buffer.takeAll());
+  }
+
+  #sayPieces(context: Context<SpeechContext>, pieces: readonly string[]): void {
+    for (const text of pieces) this.#say(context, text);
   }
 
   #say(context: Context<SpeechContext>, text: string): void {

@@ -63,6 +63,16 @@ export class TextBuffer {
     return pieces;
   }
 
+  /** As `takeAll`, but a tag that is not closed yet waits for its end. */
+  takeSettled(): string[] {
+    const all = this.#text;
+    const end = this.#keepsMarkup ? openMarkup(all) : all.length;
+    this.#text = all.slice(0, end);
+    const pieces = this.takeAll();
+    this.#text += all.slice(end);
+    return pieces;
+  }
+
   #take(end: number): string {
     const taken = this.#text.slice(0, end);
     this.#text = this.#text.slice(end);

@@ -114,6 +114,20 @@ describe("what the upstream refuses", () => {
     expect((await client.untilClosed()).reason).toBe("A voice with voice_id v1 does not exist.");
   });
 
+  it("names the voices of a dialogue, of which there is not one", async () => {
+    await using upstream = await startFakeUpstream(() => refusal(404, "voice_not_found"));
+    await using app = await startVendorApp(upstream.url);
+    const reasonFor = async (voices: readonly string[]): Promise<string> => {
+      const path = "/v1/text-to-dialogue/multi-stream-input?model_id=eleven_v3&output_format=pcm_16000";
+      await using client = await VendorClient.connect(app, path);
+      const inputs = [{ text: "Hello. ", voice_id: voices[0] }];
+      client.send({ context_id: "a", voices, inputs, flush: true });
+      return (await client.untilClosed()).reason;
+    };
+    expect(await reasonFor(["v1"])).toBe("A voice with voice_id v1 does not exist.");
+    expect(await reasonFor(["v1", "v2"])).toBe("One of these voices does not exist: v1, v2");
+  });
+
   it("an answer that is no audio of the format is an internal error", async () => {
     await using upstream = await startFakeUpstream(() => ({
       headers: { "content-type": "application/json" },

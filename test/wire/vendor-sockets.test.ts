@@ -190,6 +190,21 @@ describe("stream-input", () => {
     });
   });
 
+  it("auto_mode with SSML waits for the end of a tag that comes in several messages", async () => {
+    await using upstream = await startFakeUpstream();
+    await using app = await startVendorApp(upstream.url);
+    const path = `${SINGLE}&auto_mode=true`;
+    const said = async (query: string): Promise<string[]> => {
+      const before = upstream.requests.length;
+      await using client = await VendorClient.connect(app, path + query);
+      client.send({ text: "One <break " }, { text: 'time="1s"/> two. ' }, { text: "Three. " }, { text: "" });
+      await client.untilClosed();
+      return upstream.requests.slice(before).map(textOf);
+    };
+    expect(await said("&enable_ssml_parsing=true")).toEqual(["One ", '<break time="1s"/> two. ', "Three. "]);
+    expect(await said("")).toEqual(["One <break ", 'time="1s"/> two. ', "Three. "]);
+  });
+
   it("passes audio tags on, whatever the model: clients hold its timing against their own text", async () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url);

@@ -16,6 +16,8 @@ export interface SocketFault {
 
 /** RFC 6455 section 5.5: a control frame has 125 bytes, two of which are the code. */
 const MAX_REASON_BYTES = 123;
+/** Of a voice's id, in a message. */
+const MAX_VOICE_CHARS = 64;
 
 /** What the upstream said is repeated where it is a word of the vendor's sockets. */
 const UPSTREAM_WORDS =
@@ -52,11 +54,9 @@ export function fault(error: string, message: string, param?: string): SocketFau
   return { error, message, code: POLICY_VIOLATION, ...(param === undefined ? {} : { param }) };
 }
 
-/** `voiceId`: the one that was asked for, which the vendor's message names. */
-export function faultOf(error: GatewayError, voiceId: string): SocketFault {
-  if (error.code === "unknown_voice") {
-    return fault("voice_id_does_not_exist", `A voice with voice_id ${voiceId.slice(0, 64)} does not exist.`);
-  }
+/** `voiceIds`: those that were asked for. The upstream's error does not say which of them it has not. */
+export function faultOf(error: GatewayError, voiceIds: readonly string[] = []): SocketFault {
+  if (error.code === "unknown_voice") return fault("voice_id_does_not_exist", unknownVoice(voiceIds));
   // The hint of the native interface would be a wrong one here.
   if (error.code === "unauthorized") return fault("invalid_api_key", "Invalid API key");
   // The texts of all clients together are too many: this one has done nothing wrong.
@@ -65,6 +65,15 @@ export function faultOf(error: GatewayError, voiceId: string): SocketFault {
   const said = error.code === "upstream_forbidden" ? UPSTREAM_WORDS.exec(error.message)?.[1] : undefined;
   const word = said ?? WORDS[error.code] ?? "internal_error";
   return fault(word === "insufficient_credits" ? "quota_exceeded" : word, error.message, error.field);
+}
+
+/** As the vendor words it, where it is one voice. */
+function unknownVoice(voiceIds: readonly string[]): string {
+  const names = voiceIds.map((id) => id.slice(0, MAX_VOICE_CHARS)).join(", ");
+  if (names === "") return "The voice does not exist.";
+  return voiceIds.length > 1
+    ? `One of these voices does not exist: ${names}`
+    : `A voice with voice_id ${names} does not exist.`;
 }
 
 /** The reason of a close frame: as much of the message as fits, in whole characters. */
@@ -105,7 +114,7 @@ export function missingKey(): SocketFault {
 /** Who may not connect, or not so, as the vendor answers requests and handshakes. */
 export function accessRefusal(error: GatewayError): HandshakeRefusal {
   const { httpStatus } = error;
-  const { error: code, message, param } = faultOf(error, "");
+  const { error: code, message, param } = faultOf(error);
   const type = TYPES[httpStatus] ?? "validation_error";
   return refusalOf(httpStatus, {
     type,

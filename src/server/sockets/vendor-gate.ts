@@ -95,7 +95,7 @@ export class VendorGate implements VendorSocket {
   }
 
   refuse(thrown: unknown): void {
-    if (this.#socket === null) this.#end(faultOf(toGatewayError(thrown), ""));
+    if (this.#socket === null) this.#end(faultOf(toGatewayError(thrown)));
     else this.#socket.refuse(thrown);
   }
 

@@ -104,7 +104,7 @@ interface VendorRequest {
 export const VENDOR_SHAPE: RefusalShape = {
   answer: accessRefusal,
   message: (error) => {
-    const fault = faultOf(error, "");
+    const fault = faultOf(error);
     const json = SPEECH_DIALECT.fault(fault, "");
     return { json, closeCode: fault.code, reason: closeReason(fault) };
   },

@@ -246,7 +246,7 @@ const describeFault: Target = {
   seeds: ["invalid_field\nField 'voice_settings' is not valid", `text_too_long\n${"x".repeat(300)}`],
   run: (input) => {
     const [, ...message] = linesOf(input);
-    faultOf(new GatewayError("invalid_field", message.join("\n")), VOICE);
+    faultOf(new GatewayError("invalid_field", message.join("\n")), [VOICE]);
   },
 };
 

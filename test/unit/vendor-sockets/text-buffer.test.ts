@@ -64,6 +64,18 @@ describe("TextBuffer", () => {
     expect(filled('One two <break time="1s', false).takeWords()).toBe("One two <break ");
   });
 
+  it("takes what is settled: with SSML, a tag that is not closed yet stays", () => {
+    const buffer = filled("One <bre", true);
+    expect(buffer.takeSettled()).toEqual(["One "]);
+    buffer.push('ak time="1s"/> two');
+    expect(buffer.takeSettled()).toEqual(['<break time="1s"/> two']);
+    expect(filled("One <bre", false).takeSettled()).toEqual(["One <bre"]);
+    expect(filled("1 < 2 and", true).takeSettled()).toEqual(["1 < 2 and"]);
+    const flushed = filled("One <bre", true);
+    flushed.takeSettled();
+    expect(`${flushed.chars} ${flushed.takeAll().join()}`).toBe("4 <bre");
+  });
+
   it("a < that opens no tag does not hold the text forever", () => {
     expect(filled(`a <b ${"word ".repeat(120)}`, true).takeWords()).toContain("word");
     expect(filled("three < four and five ", true).takeWords()).toBe("three < four and five ");

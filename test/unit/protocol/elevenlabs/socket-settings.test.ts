@@ -88,13 +88,13 @@ describe("faults", () => {
 
   it("every error of ours has a word, and 1008", () => {
     for (const code of ["internal", "upstream_timeout", "encoder_failed", "draining"] as const) {
-      expect(faultOf(new GatewayError(code, "m"), "v")).toMatchObject({
+      expect(faultOf(new GatewayError(code, "m"))).toMatchObject({
         error: "internal_error",
         code: 1008,
       });
     }
-    expect(faultOf(new GatewayError("upstream_busy", "m"), "v").error).toBe("system_busy");
-    expect(faultOf(new GatewayError("unknown_voice", "m"), "v".repeat(100)).message).toBe(
+    expect(faultOf(new GatewayError("upstream_busy", "m")).error).toBe("system_busy");
+    expect(faultOf(new GatewayError("unknown_voice", "m"), ["v".repeat(100)]).message).toBe(
       `A voice with voice_id ${"v".repeat(64)} does not exist.`,
     );
   });
