@@ -13,7 +13,12 @@ export function parseJson(json: string, what: string): unknown {
 
 /** Throws malformed_json, and invalid_field with the field. */
 export function readJson<T>(json: string, schema: z.ZodType<T>, what: string): T {
-  const result = schema.safeParse(parseJson(json, what));
+  return readValue(parseJson(json, what), schema, what);
+}
+
+/** Throws invalid_field with the field. */
+export function readValue<T>(value: unknown, schema: z.ZodType<T>, what: string): T {
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const field = (issue?.path ?? []).join(".");

@@ -5,8 +5,9 @@
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
 import { NORMAL_CLOSURE } from "../kit/close-codes.ts";
+import { MAX_IGNORED, shownName } from "../kit/ignored-names.ts";
 import { Semaphore } from "../kit/semaphore.ts";
-import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
+import { type Dialect, withIgnored } from "../protocol/elevenlabs/server-messages.ts";
 import { closeReason, fault, faultOf, type SocketFault } from "../protocol/elevenlabs/socket-faults.ts";
 import { ContextSpeech } from "./context-speech.ts";
 import type { SocketOptions } from "./ports.ts";
@@ -57,6 +58,9 @@ export class ContextSet<T> {
   /** Set when the socket takes no more; null: it closes as clients ask it to. */
   #ending: { readonly error: GatewayError | null } | null = null;
   #isClosed = false;
+  /** Names of what clients sent and nothing is done of; those that no message has named yet. */
+  readonly #ignored = new Set<string>();
+  #unnamed: string[] = [];
 
   constructor(options: ContextSetOptions<T>) {
     this.#options = options;
@@ -131,6 +135,16 @@ export class ContextSet<T> {
     }
   }
 
+  /** The next message names them; each is named once. */
+  noteIgnored(names: readonly string[]): void {
+    for (const name of names.map(shownName)) {
+      if (this.#ignored.size >= MAX_IGNORED) return;
+      if (this.#ignored.has(name)) continue;
+      this.#ignored.add(name);
+      this.#unnamed.push(name);
+    }
+  }
+
   failWith(thrown: unknown, contextId: string): void {
     const { deps, voicesOf } = this.#options;
     const context = this.find(contextId);
@@ -148,7 +162,7 @@ export class ContextSet<T> {
     const { port, dialect, deps } = this.#options;
     deps.log.info({ error: socketFault.error }, "Vendor socket is closed for an error");
     this.abort();
-    port.send(dialect.fault(socketFault, contextId));
+    this.#send(dialect.fault(socketFault, contextId));
     port.end(socketFault.code, closeReason(socketFault));
   }
 
@@ -164,13 +178,13 @@ export class ContextSet<T> {
     const { port, dialect, deps } = this.#options;
     return {
       hasRoom: () => port.bufferedBytes() < deps.tuning.maxOutboxBytes,
-      audio: (message) => port.send(dialect.audio(message, id)),
+      audio: (message) => this.#send(dialect.audio(message, id)),
       flushed: () => {
         const message = dialect.flushed(id);
-        if (message !== null) port.send(message);
+        if (message !== null) this.#send(message);
       },
       over: () => {
-        port.send(dialect.final(id));
+        this.#send(dialect.final(id));
         this.#contexts.delete(context());
         this.#socket.lastMs = deps.clock.nowMs();
         this.#options.onOver(context());
@@ -179,6 +193,12 @@ export class ContextSet<T> {
       },
       failed: (error: GatewayError) => this.failWith(error, id),
     };
+  }
+
+  #send(json: string): void {
+    const { port, dialect } = this.#options;
+    port.send(withIgnored(json, this.#unnamed, dialect));
+    this.#unnamed = [];
   }
 
   #closeIfDone(): void {

@@ -17,8 +17,16 @@ interface Unsaid {
   readonly chars: number;
 }
 
+/** What clients say. */
+interface Said {
+  /** Names of what nothing is done of. */
+  readonly ignored: readonly string[];
+}
+
 /** `M`: what clients say. `T`: what is kept for each context besides. */
-export abstract class ContextSocket<M, T extends { readonly buffer: Unsaid }> implements SpeakingSocket {
+export abstract class ContextSocket<M extends Said, T extends { readonly buffer: Unsaid }>
+  implements SpeakingSocket
+{
   protected readonly contexts: ContextSet<T>;
   readonly #isMulti: boolean;
 
@@ -35,7 +43,9 @@ export abstract class ContextSocket<M, T extends { readonly buffer: Unsaid }> im
 
   receive(json: string): void {
     try {
-      this.#take(this.parse(json, this.#isMulti));
+      const message = this.parse(json, this.#isMulti);
+      this.contexts.noteIgnored(message.ignored);
+      this.#take(message);
     } catch (thrown) {
       this.refuse(thrown);
     }

@@ -1,8 +1,15 @@
 /** What clients send on the text-to-dialogue sockets. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
-import { readJson } from "../read-json.ts";
-import { type DictionaryLocator, locatorsOf, shared, stripped } from "./message-json.ts";
+import { parseJson, readValue } from "../read-json.ts";
+import {
+  credentials,
+  type DictionaryLocator,
+  ignoredIn,
+  locatorsOf,
+  shared,
+  stripped,
+} from "./message-json.ts";
 
 export interface DialogueInput {
   readonly text: string;
@@ -21,6 +28,8 @@ export interface DialogueMessage {
   readonly flush: boolean;
   readonly closeContext: boolean;
   readonly closeSocket: boolean;
+  /** Names of what nothing is done of. */
+  readonly ignored: readonly string[];
 }
 
 const MAX_VOICE_CHARS = 128;
@@ -37,9 +46,16 @@ const schema = z.object({
   keep_alive: z.boolean().nullish(),
 });
 
+/** All that a message may have, with contexts and without. */
+const known = {
+  multi: schema.extend(credentials.shape),
+  single: schema.omit({ context_id: true, contextId: true, close_context: true }).extend(credentials.shape),
+};
+
 /** Throws GatewayError "malformed_json" or "invalid_field". */
 export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMessage {
-  const given = readJson(json, schema, "Message");
+  const value = parseJson(json, "Message");
+  const given = readValue(value, schema, "Message");
   const message: DialogueMessage = {
     contextId: isMulti ? (given.context_id ?? given.contextId ?? null) : "",
     voices: given.voices ?? null,
@@ -53,6 +69,7 @@ export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMe
     flush: given.flush ?? false,
     closeContext: (isMulti && given.close_context) ?? false,
     closeSocket: given.close_socket ?? false,
+    ignored: ignoredIn(value, isMulti ? known.multi : known.single),
   };
   if (!message.contextId && isMulti && !message.closeSocket) {
     throw new GatewayError("invalid_field", "Message is not valid: context_id is missing", {

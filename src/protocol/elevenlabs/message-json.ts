@@ -1,4 +1,7 @@
-/** What the messages of all vendor sockets have in common: one JSON object, null as good as absent, unknown keys ignored. */
+/**
+ * What the messages of all vendor sockets have in common: one JSON object, null as good as absent. Unknown keys are
+ * ignored, as by the vendor, and named.
+ */
 import { z } from "zod";
 import { readJson } from "../read-json.ts";
 
@@ -30,12 +33,29 @@ export const shared = {
     .nullish(),
 };
 
-const credentials = z.object({
+/** The first message may have them. */
+export const credentials = z.object({
   xi_api_key: z.string().nullish(),
   "xi-api-key": z.string().nullish(),
   single_use_token: z.string().nullish(),
   authorization: z.string().nullish(),
 });
+
+/** Names of what nothing is done of in a value that fits the schema, such as `voice_settings.volume`. */
+export function ignoredIn(value: unknown, schema: z.ZodType, place = ""): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    return ignoredIn(value, schema.unwrap() as z.ZodType, place);
+  }
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.flatMap((item, at) => ignoredIn(item, schema.element as z.ZodType, `${place}${at}.`));
+  }
+  if (!(schema instanceof z.ZodObject) || typeof value !== "object" || value === null) return [];
+  const shape = schema.shape as Readonly<Record<string, z.ZodType>>;
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    return field === undefined ? [`${place}${name}`] : ignoredIn(inner, field, `${place}${name}.`);
+  });
+}
 
 export function locatorsOf(
   given:

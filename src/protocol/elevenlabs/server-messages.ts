@@ -15,6 +15,8 @@ export interface AudioMessage {
 
 /** How a socket spells its messages. `contextId`: "" has none. All JSON. */
 export interface Dialect {
+  /** The key under which the next message names what nothing is done of. */
+  readonly ignoredKey: string;
   audio(message: AudioMessage, contextId: string): string;
   final(contextId: string): string;
   /** All that one flush asked for has been sent; null: the dialect has no such message. */
@@ -23,6 +25,7 @@ export interface Dialect {
 }
 
 export const SPEECH_DIALECT: Dialect = {
+  ignoredKey: "ignoredFields",
   audio: ({ audio, timing, normalizedTiming }, contextId) =>
     JSON.stringify({
       audio: base64(audio),
@@ -47,6 +50,7 @@ export const SPEECH_DIALECT: Dialect = {
 };
 
 export const DIALOGUE_DIALECT: Dialect = {
+  ignoredKey: "ignored_fields",
   audio: ({ audio, timing }, contextId) =>
     JSON.stringify({
       audio: base64(audio),
@@ -66,6 +70,11 @@ export const DIALOGUE_DIALECT: Dialect = {
       ...snakeId(contextId),
     }),
 };
+
+/** The message with names of what clients sent and nothing is done of. Both JSON objects with a field at least. */
+export function withIgnored(json: string, names: readonly string[], { ignoredKey }: Dialect): string {
+  return names.length === 0 ? json : `${json.slice(0, -1)},"${ignoredKey}":${JSON.stringify(names)}}`;
+}
 
 function camelTiming(timing: MessageTiming | null): object | null {
   return timing === null

@@ -43,6 +43,36 @@ const MAX_SEED = 4_294_967_295;
 /** Longest name of a model or language: they go into requests and messages. */
 const MAX_NAME_CHARS = 128;
 
+const SHARED_NAMES = [
+  "model_id",
+  "output_format",
+  "language_code",
+  "seed",
+  "enable_logging",
+  "sync_alignment",
+  "absolute_times",
+  "apply_text_normalization",
+  // Who the client is (server/credential.ts).
+  "token",
+  "single_use_token",
+  "authorization",
+];
+const NAMES: Readonly<Record<SocketKind, ReadonlySet<string>>> = {
+  dialogue: new Set(SHARED_NAMES),
+  speech: new Set([
+    ...SHARED_NAMES,
+    "inactivity_timeout",
+    "apply_language_text_normalization",
+    "enable_ssml_parsing",
+    "auto_mode",
+  ]),
+};
+
+/** The names that nothing is done of at such a socket. */
+export function ignoredParameters(query: URLSearchParams, kind: SocketKind): string[] {
+  return [...new Set(query.keys())].filter((name) => !NAMES[kind].has(name));
+}
+
 /** `isFormat`: whether a name is one of the streaming endpoints' formats. Throws GatewayError "invalid_field". */
 export function parseSocketSettings(
   query: URLSearchParams,

@@ -1,8 +1,15 @@
 /** What clients send on `stream-input` and `multi-stream-input`. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
-import { readJson } from "../read-json.ts";
-import { type DictionaryLocator, locatorsOf, shared, stripped } from "./message-json.ts";
+import { parseJson, readValue } from "../read-json.ts";
+import {
+  credentials,
+  type DictionaryLocator,
+  ignoredIn,
+  locatorsOf,
+  shared,
+  stripped,
+} from "./message-json.ts";
 
 /** The upstream judges what is not judged here. */
 interface SpeechVoiceSettings {
@@ -31,6 +38,8 @@ export interface SpeechMessage {
   /** `try_trigger_generation`. */
   readonly triesToStart: boolean;
   readonly options: ContextOptions;
+  /** Names of what nothing is done of. */
+  readonly ignored: readonly string[];
 }
 
 const unit = z.number().min(0).max(1).nullish();
@@ -53,9 +62,18 @@ const schema = z.object({
   generator_config: generationConfig,
 });
 
+/** All that a message may have, with contexts and without. */
+const known = {
+  multi: schema.extend(credentials.shape),
+  single: schema
+    .omit({ context_id: true, contextId: true, close_context: true, close_socket: true })
+    .extend(credentials.shape),
+};
+
 /** Throws GatewayError "malformed_json" or "invalid_field". */
 export function parseSpeechMessage(json: string, isMulti: boolean): SpeechMessage {
-  const given = readJson(json, schema, "Message");
+  const value = parseJson(json, "Message");
+  const given = readValue(value, schema, "Message");
   const message: SpeechMessage = {
     contextId: (isMulti ? (given.context_id ?? given.contextId) : null) ?? "",
     text: given.text ?? null,
@@ -70,6 +88,7 @@ export function parseSpeechMessage(json: string, isMulti: boolean): SpeechMessag
       ),
       locators: locatorsOf(given.pronunciation_dictionary_locators),
     },
+    ignored: ignoredIn(value, isMulti ? known.multi : known.single),
   };
   const { text, flush, closeContext, closeSocket } = message;
   const says = isMulti ? text !== null || flush || closeContext || closeSocket : text !== null;

@@ -6,7 +6,7 @@ import type { SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { UwsPort } from "./uws-port.ts";
-import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
+import { acceptUpgrade, HARD_MESSAGE_FACTOR, type Headers, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {
   /** Shares out time between connections that bring many messages at once. */
@@ -26,6 +26,8 @@ interface MessageSocketHandlers<R> {
   readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
   /** null: it may not stay, and was ended. */
   readonly open: (request: R, port: UwsPort<unknown>, hold: HoldMessages) => VendorSocket | null;
+  /** Of the answer to the handshake, besides; default: none. */
+  readonly headers?: (request: R) => Headers;
 }
 
 /** What comes waits until the function that this gives is called, with what is to be done first. See Inbox.hold. */
@@ -66,7 +68,7 @@ export class MessageSockets {
   }
 
   /** The route of one path. */
-  behavior<R>({ accept, open }: MessageSocketHandlers<R>): SocketBehavior<SocketData<R>> {
+  behavior<R>({ accept, open, headers }: MessageSocketHandlers<R>): SocketBehavior<SocketData<R>> {
     const { maxMessageBytes } = this.#options;
     const receiver = this.#receiver<R>();
     return {
@@ -75,7 +77,7 @@ export class MessageSockets {
         const request = accept(res, req);
         if (request === null) return;
         const data: SocketData<R> = { request, port: null, socket: null, inbox: null };
-        acceptUpgrade(res, req, { context, data });
+        acceptUpgrade(res, req, { context, data, headers: headers?.(request) ?? [] });
       },
       open: (ws) => {
         const data = ws.getUserData();

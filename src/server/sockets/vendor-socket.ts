@@ -7,6 +7,7 @@ import { ANYBODY, type Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import { STREAM_FORMATS } from "../../audio/formats.ts";
 import { toGatewayError } from "../../errors.ts";
+import { IGNORED_HEADER, ignoredHeader } from "../../kit/ignored-names.ts";
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
 import { DIALOGUE_DIALECT, SPEECH_DIALECT } from "../../protocol/elevenlabs/server-messages.ts";
 import {
@@ -19,6 +20,7 @@ import {
   unknownPath,
 } from "../../protocol/elevenlabs/socket-faults.ts";
 import {
+  ignoredParameters,
   parseSocketSettings,
   type SocketKind,
   type SocketSettings,
@@ -90,6 +92,8 @@ interface VendorRequest {
   readonly kind: SocketKind;
   readonly isMulti: boolean;
   readonly settings: SocketSettings;
+  /** Names in its query that nothing is done of. */
+  readonly ignored: readonly string[];
   /** Empty on dialogue sockets: their messages have voices. */
   readonly voiceId: string;
   readonly source: SocketSource;
@@ -126,6 +130,7 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
         const asking = { address: requestAddress(res, req, options.door.proxyTrust), pattern, kind, isMulti };
         return accept(res, req, { asking, options, strangers, isFull: isFull() });
       },
+      headers: ({ ignored }) => (ignored.length === 0 ? [] : [[IGNORED_HEADER, ignoredHeader(ignored)]]),
       open: (request, port, hold) => {
         const { caller, source, release: onKnown } = request;
         const dialect = kind === "speech" ? SPEECH_DIALECT : DIALOGUE_DIALECT;
@@ -212,7 +217,7 @@ function askedOf(
   res: HttpResponse,
   req: HttpRequest,
   { kind, ownVoices }: { readonly kind: SocketKind; readonly ownVoices: ReadonlySet<string> | undefined },
-): Pick<VendorRequest, "settings" | "voiceId"> | null {
+): Pick<VendorRequest, "settings" | "ignored" | "voiceId"> | null {
   const query = new URLSearchParams(req.getQuery() ?? "");
   try {
     const settings = parseSocketSettings(query, kind, (name) =>
@@ -222,7 +227,7 @@ function askedOf(
     const modelId = query.has("model_id")
       ? settings.modelId
       : defaultModelFor(voiceId, settings.modelId, ownVoices);
-    return { settings: { ...settings, modelId }, voiceId };
+    return { settings: { ...settings, modelId }, ignored: ignoredParameters(query, kind), voiceId };
   } catch (thrown) {
     return refuse(res, handshakeRefusal(toGatewayError(thrown)));
   }

@@ -7,6 +7,9 @@ import type { Bytes } from "./backlog.ts";
 /** Messages over the limit are still read up to so many times of it, so that they can be answered with an error. */
 export const HARD_MESSAGE_FACTOR = 8;
 
+/** Of an answer to a handshake. */
+export type Headers = readonly (readonly [name: string, value: string])[];
+
 interface SocketLimits {
   /** A message beyond it closes the socket without a word. */
   readonly hardMessageBytes: number;
@@ -33,14 +36,21 @@ interface Upgrade<T> {
   readonly data: T;
   /** Without it the client gets the first that it offered. */
   readonly subprotocol?: string;
+  /** Of the answer, besides. */
+  readonly headers?: Headers;
 }
 
 /** Lets a client in. Only before the upgrade handler returns. */
 export function acceptUpgrade<T>(res: HttpResponse, req: HttpRequest, upgrade: Upgrade<T>): void {
-  const { context, data, subprotocol = answeredSubprotocol(req) } = upgrade;
+  const { context, data, subprotocol = answeredSubprotocol(req), headers = [] } = upgrade;
   const key = req.getHeader("sec-websocket-key");
   const extensions = req.getHeader("sec-websocket-extensions");
-  res.cork(() => res.upgrade(data, key, subprotocol, extensions, context));
+  res.cork(() => {
+    // Before the first header the library would write "200 OK".
+    res.writeStatus("101 Switching Protocols");
+    for (const [name, value] of headers) res.writeHeader(name, value);
+    res.upgrade(data, key, subprotocol, extensions, context);
+  });
 }
 
 /** Reads messages where JSON text is expected. What it returns throws binary_not_allowed and message_too_large. */

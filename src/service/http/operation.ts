@@ -3,6 +3,7 @@
  * takes is read, then the key is looked at, then its handler is called) and described in the OpenAPI document.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { IGNORED_HEADER, ignoredHeader } from "../../kit/ignored-names.ts";
 import { ApiError, type ValidationEntry } from "../api-error.ts";
 import type { Answer, ErrorStatus } from "./answers.ts";
 import { jsonSource } from "./body.ts";
@@ -73,18 +74,9 @@ export function operation<
   };
 }
 
-/** Fields of a request that nothing is done of, as the vendor does nothing of them; percent-encoded, with commas between. */
-const IGNORED_HEADER = "x-ignored-fields";
-const MAX_NAME_SHOWN = 64;
-
+/** Fields of a request that nothing is done of, as the vendor does nothing of them. */
 function tellIgnored(reply: FastifyReply, ignored: readonly string[]): void {
-  if (ignored.length === 0) return;
-  const names = ignored.map((name) => {
-    const shown = [...name].slice(0, MAX_NAME_SHOWN).join("");
-    // A lone surrogate has no encoding.
-    return encodeURIComponent(shown.replace(/\p{Cs}/gu, "\u{fffd}"));
-  });
-  reply.header(IGNORED_HEADER, names.join(", "));
+  if (ignored.length > 0) reply.header(IGNORED_HEADER, ignoredHeader(ignored));
 }
 
 /** One request of an operation, its values read. */

@@ -3,6 +3,7 @@
  * does in its lax mode and gathers every fault in its words, and the JSON Schema that the OpenAPI document shows.
  * Unknown fields are ignored, and named; null stands for an absent optional field.
  */
+import { MAX_IGNORED } from "../../kit/ignored-names.ts";
 import type { ValidationEntry } from "../api-error.ts";
 import { type JsonSchema, nullable } from "./json-schema.ts";
 
@@ -157,9 +158,6 @@ function readFields<S extends Shape>(
   // Every field was read by its own schema: the record is what the shape says.
   return at.faults.length > faultsBefore ? undefined : (values as Values<S>);
 }
-
-/** As many as an answer names. */
-const MAX_IGNORED = 16;
 
 function noteIgnored(
   shape: Shape,

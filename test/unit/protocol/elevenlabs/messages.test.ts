@@ -29,6 +29,7 @@ describe("parseSpeechMessage", () => {
         chunkLengthSchedule: [50],
         locators: [{ pronunciation_dictionary_id: "d" }],
       },
+      ignored: ["voice_settings.unknown", "unknown"],
     });
   });
 
