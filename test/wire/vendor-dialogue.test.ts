@@ -46,6 +46,31 @@ describe("text-to-dialogue/stream-input", () => {
     }
   });
 
+  it("passes on all that the address and the first message ask for; new_turn begins another line", async () => {
+    await using upstream = await startFakeUpstream();
+    await using app = await startVendorApp(upstream.url);
+    const asked = "&language_code=de&enable_logging=false&apply_text_normalization=on";
+    await using client = await VendorClient.connect(app, SINGLE + asked);
+    const locators = [{ pronunciation_dictionary_id: "d1", version_id: "v1" }];
+    client.send(
+      { voices: ["va"], pronunciation_dictionary_locators: locators },
+      { inputs: [line("Hello there. "), line("And again. ", "va", true)], flush: true },
+      { close_socket: true },
+    );
+    expect((await client.untilClosed()).code).toBe(1000);
+    const [request] = upstream.requests;
+    expect(request?.query.get("enable_logging")).toBe("false");
+    expect(request?.json).toMatchObject({
+      inputs: [
+        { text: "Hello there. ", voice_id: "va" },
+        { text: "And again. ", voice_id: "va" },
+      ],
+      language_code: "de",
+      apply_text_normalization: "on",
+      pronunciation_dictionary_locators: locators,
+    });
+  });
+
   it("starts by itself at 40 characters and 8 words, in whole words, without an acknowledgement", async () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url);
