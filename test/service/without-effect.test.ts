@@ -38,6 +38,40 @@ async function expectSame(path: string, queries: readonly string[]): Promise<voi
   }
 }
 
+describe("an empty text", () => {
+  it("filters nothing in a list, and names no language", async () => {
+    const body = { text: "Alike.", seed: 1 };
+    const path = `/v1/text-to-speech/${VOICE}?output_format=pcm_16000`;
+    const plain = await client.post(path, body);
+    const asked = await client.post(path, { ...body, language_code: "" });
+    expect([plain.status, asked.status]).toEqual([200, 200]);
+    expect(asked.body.equals(plain.body)).toBe(true);
+    const ofVoices = [
+      "search",
+      "gender",
+      "age",
+      "accent",
+      "language",
+      "use_cases",
+      "collection_id",
+      "voice_ids",
+    ];
+    const lists = [
+      ["/v1/history", ["voice_id", "model_id", "search", "start_after_history_item_id"]],
+      ["/v2/voices", [...ofVoices, "fine_tuning_state", "next_page_token"]],
+      ["/v1/audio-isolation/history", ["search"]],
+    ] as const;
+    for (const [list, names] of lists) {
+      const all = (await client.get(list)).body.toString();
+      for (const name of names) {
+        const { status, body: listed } = await client.get(`${list}?${name}=`);
+        expect([name, status, listed.toString()]).toEqual([name, 200, all]);
+      }
+    }
+    expect((await client.get("/v1/history")).body.toString()).toContain('"history_item_id"');
+  });
+});
+
 describe("without effect", () => {
   it("show_legacy: no voice is a legacy one", async () => {
     measures("GET /v1/voices", "show_legacy", "none: no voice is a legacy one");
