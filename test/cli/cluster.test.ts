@@ -1,16 +1,34 @@
 /** `voicewire serve --cluster`: programs that are nodes of one cluster, over a real nats-server. */
 import { hostname } from "node:os";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 import { LiveClient, SLOW } from "./live-client.ts";
-import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
+import { missingForSpeech, PATIENT, type Program, run, type Served, serve } from "./program.ts";
 
 vi.setConfig(PATIENT);
-afterAll(endNatsServers);
 const missing = missingForSpeech() ?? (isNatsMissing ? IF_NATS_MISSING : undefined);
 const SECRET = "s3cr3t-of-the-bus";
+
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 100 }));
+});
+afterAll(async () => {
+  await endNatsServers();
+  await upstream.close();
+});
+
+/** All nodes have one upstream: a speech service of its own would take each most of its start. */
+function speechOf(env: Readonly<Record<string, string>>): Record<string, string> {
+  return { VOICEWIRE_UPSTREAM_URL: upstream.url, VOICEWIRE_VOICE: "v", ...env };
+}
+
+function serveNode(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> {
+  return serve(args, speechOf(env));
+}
 
 async function expectHeard(speakerUrl: string, listenerUrl: string, session: string): Promise<void> {
   using speaker = await LiveClient.connect(speakerUrl, `/live/${session}?format=none`);
@@ -29,9 +47,9 @@ describe.skipIf(missing !== undefined)(
         config: `authorization { user: "me", password: "${SECRET}" }`,
       });
       const bus = `nats://me:${SECRET}@127.0.0.1:${server.port}`;
-      const one = await serve(["--node-name", "one", "--log-level", "debug"], { VOICEWIRE_CLUSTER: bus });
+      const one = await serveNode(["--node-name", "one", "--log-level", "debug"], { VOICEWIRE_CLUSTER: bus });
       await using first = one.program;
-      const two = await serve(["--cluster", bus, "--log-level", "debug"]);
+      const two = await serveNode(["--cluster", bus, "--log-level", "debug"]);
       await using second = two.program;
       expect(first.stdout.toString()).toMatch(/^ {2}Node {2}one$/m);
       const host = hostname()
@@ -46,7 +64,7 @@ describe.skipIf(missing !== undefined)(
         expect(code).toBe(0);
         expect(`${stdout}${stderr}`).not.toContain(SECRET);
       }
-      const env = { VOICEWIRE_CLUSTER: bus };
+      const env = speechOf({ VOICEWIRE_CLUSTER: bus });
       for (const shown of [await run(["serve", "--help"], { env }), await run(["doctor"], { env })]) {
         expect(`${shown.stdout}${shown.stderr}`).not.toContain(SECRET);
       }
@@ -58,10 +76,10 @@ describe.skipIf(missing !== undefined)(
       });
       const host = `127.0.0.1:${server.port}`;
       const bus = `nats://me:${SECRET}@${host}`;
-      const node = await serve(["--node-name", "here"], { VOICEWIRE_CLUSTER: bus });
+      const node = await serveNode(["--node-name", "here"], { VOICEWIRE_CLUSTER: bus });
       await using _node = node.program;
       const doctor = async (cluster: string, ...flags: string[]) => {
-        const env = { VOICEWIRE_CLUSTER: cluster };
+        const env = speechOf({ VOICEWIRE_CLUSTER: cluster });
         const { stdout } = await run(["doctor", "--json", "--port", "0", ...flags], { env });
         const { checks }: { checks: { name: string; status: string; detail: string; fix?: string }[] } =
           JSON.parse(stdout.toString());
@@ -86,9 +104,9 @@ describe.skipIf(missing !== undefined)(
 
     test("a node may be several workers: any of them and any other node reach its sessions", async () => {
       await using server = await NatsServer.start();
-      const one = await serve(["--cluster", server.url, "--node-name", "many", "--workers", "2"]);
+      const one = await serveNode(["--cluster", server.url, "--node-name", "many", "--workers", "2"]);
       await using _one = one.program;
-      const two = await serve(["--cluster", server.url]);
+      const two = await serveNode(["--cluster", server.url]);
       await using _two = two.program;
       expect(one.program.stdout.toString()).toMatch(/^ {2}Node {2}many$/m);
       for (const session of ["a", "b", "c"]) {
@@ -99,7 +117,7 @@ describe.skipIf(missing !== undefined)(
 
     test("a second node of the same name does not start, and the first one goes on", async () => {
       await using server = await NatsServer.start();
-      const one = await serve(["--cluster", server.url, "--node-name", "same"]);
+      const one = await serveNode(["--cluster", server.url, "--node-name", "same"]);
       await using _ = one.program;
       const ended = await run(["serve", "--port", "0", "--cluster", server.url, "--node-name", "same"]);
       expect(ended.code).toBe(2);
@@ -133,7 +151,7 @@ describe.skipIf(missing !== undefined)(
 
     test("with --start-alone the workers of a machine are not alone from each other", async () => {
       const bus = ["--cluster", `nats://127.0.0.1:${await freePort()}`, "--start-alone", "--workers", "2"];
-      const one = await serve(bus);
+      const one = await serveNode(bus);
       await using _ = one.program;
       for (const session of ["a", "b", "c", "d"]) await expectHeard(one.url, one.url, session);
     });
@@ -141,7 +159,7 @@ describe.skipIf(missing !== undefined)(
     test("with --start-alone it serves without other nodes, and is one of them once nats-server is there", async () => {
       const port = await freePort();
       const bus = ["--cluster", `nats://127.0.0.1:${port}`, "--start-alone"];
-      const one = await serve(bus);
+      const one = await serveNode(bus);
       await using first = one.program;
       expect(first.stderr).toContain("this node is alone until it can");
       using before = await LiveClient.connect(one.url, "/live/before?format=none");
@@ -149,7 +167,7 @@ describe.skipIf(missing !== undefined)(
       await using _server = await NatsServer.start({ port });
       const hasCome = (program: Program) => program.stderr.includes("this node is one of several");
       await first.until(() => hasCome(first));
-      const two = await serve(bus);
+      const two = await serveNode(bus);
       await using _second = two.program;
       using after = await LiveClient.connect(two.url, "/live/before?role=listener&format=ulaw_8000");
       before.send({ type: "speak", text: "Hello." });

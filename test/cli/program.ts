@@ -157,7 +157,7 @@ export function temporaryFolder(): Disposable & { file(name: string): string } {
 }
 
 /** One `voicewire serve` and a folder for all tests of a block; the URL is there while they run. */
-export function useServed(): { readonly url: string; file(name: string): string } {
+export function useServed(): { readonly url: string; readonly stdout: string; file(name: string): string } {
   const folder = temporaryFolder();
   let served: Served | undefined;
   beforeAll(async () => {
@@ -167,10 +167,16 @@ export function useServed(): { readonly url: string; file(name: string): string 
     await served?.program[Symbol.asyncDispose]();
     folder[Symbol.dispose]();
   });
+  const known = (): Served => {
+    if (served === undefined) throw new Error("Asked before the first test, or it did not start");
+    return served;
+  };
   return {
     get url() {
-      if (served === undefined) throw new Error("Asked before the first test, or it did not start");
-      return served.url;
+      return known().url;
+    },
+    get stdout() {
+      return known().program.stdout.toString();
     },
     file: folder.file,
   };

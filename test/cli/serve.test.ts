@@ -2,11 +2,21 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
 import { toldWords } from "../kit/told-words.ts";
 import { openTemporaryFiles } from "../service/temporary-parts.ts";
-import { LONG_TEXT, missingForSpeech, PATIENT, Program, run, serve, temporaryFolder } from "./program.ts";
+import {
+  LONG_TEXT,
+  missingForSpeech,
+  PATIENT,
+  Program,
+  run,
+  serve,
+  temporaryFolder,
+  useServed,
+} from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
@@ -65,6 +75,69 @@ async function until(isReached: () => boolean, deadlineMs = 30_000): Promise<voi
   }
 }
 
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 60 }));
+});
+afterAll(async () => {
+  await upstream.close();
+});
+
+/** What speech is answered with whose request asks for a fault. */
+async function statusWithFault(url: string): Promise<number> {
+  const answer = await fetch(`${url}/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-voicewire-fault": "status status=503" },
+    body: JSON.stringify({ text: "Hello." }),
+  });
+  return answer.status;
+}
+
+/** For what has nothing to do with the built-in service, whose start takes longest. */
+function spokenBy(): string[] {
+  return ["--upstream-url", upstream.url, "--voice", "v"];
+}
+
+describe.skipIf(missing !== undefined)(
+  `voicewire serve, as it is${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    const served = useServed();
+
+    test("without keys says who may use it, and that others may not", async () => {
+      expect(served.stdout).toMatch(
+        /^ {2}Keys {2}none; programs and web pages of this machine may use the gateway, nobody else$/m,
+      );
+    });
+
+    test("prints where its metrics are; an operations port in use exits with 3 and names its setting", async () => {
+      const opsUrl = /Ops {3}(http:\S+)\/metrics\n/.exec(served.stdout)?.[1] ?? "";
+      expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain("voicewire_sessions 0\n");
+      const { port } = new URL(opsUrl);
+      const { code, stderr } = await run(["serve", "--port", "0", "--ops-port", port]);
+      expect(code).toBe(3);
+      expect(stderr).toContain(`127.0.0.1:${port} (ops-port: EADDRINUSE)`);
+      expect(stderr).toContain("choose another with --ops-port");
+    });
+
+    test("clients may send any key or none, and pages of this machine may read what the service answers", async () => {
+      for (const key of [{}, { "xi-api-key": "anything" }, { authorization: "Bearer anything" }]) {
+        const headers: Record<string, string> = { origin: "http://localhost:3000", ...key };
+        const answer = await fetch(`${served.url}/v1/voices`, { headers });
+        expect(answer.status).toBe(200);
+        expect(Object.fromEntries(answer.headers)).toMatchObject({
+          "access-control-allow-origin": "http://localhost:3000",
+          "access-control-expose-headers": expect.stringContaining("history-item-id, character-cost"),
+        });
+        await answer.arrayBuffer();
+      }
+    });
+
+    test("a request's scripted fault is refused", async () => {
+      expect(await statusWithFault(served.url)).toBe(400);
+    });
+  },
+);
+
 describe.skipIf(missing !== undefined)(
   `voicewire serve${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   { concurrent: true },
@@ -110,19 +183,11 @@ describe.skipIf(missing !== undefined)(
       await until(() => openTemporaryFiles(pid) === 0);
     });
 
-    test("without keys says who may use it, and that others may not", async () => {
-      const { program } = await serve();
-      await using _ = program;
-      expect(program.stdout.toString()).toMatch(
-        /^ {2}Keys {2}none; programs and web pages of this machine may use the gateway, nobody else$/m,
-      );
-    });
-
     test("with keys listens on every address without --insecure, and lets in who shows one", async () => {
       using folder = temporaryFolder();
       const env = { VOICEWIRE_KEYS_FILE: folder.file("keys.json") };
       const key = (await run(["keys", "new", "app"], { env })).stdout.toString().trim();
-      const { program, url } = await serve(["--host", "0.0.0.0"], env);
+      const { program, url } = await serve(["--host", "0.0.0.0", ...spokenBy()], env);
       await using _ = program;
       expect(program.stdout.toString()).toMatch(
         /^ {2}Keys {2}2; who shows no key or token gets .* nothing else$/m,
@@ -159,18 +224,6 @@ describe.skipIf(missing !== undefined)(
       expect(code).toBe(3);
       expect(stderr).toContain(`127.0.0.1:${port}`);
       expect(stderr).not.toContain("    at ");
-    });
-
-    test("prints where its metrics are; an operations port in use exits with 3 and names its setting", async () => {
-      const { program } = await serve();
-      await using _ = program;
-      const opsUrl = /Ops {3}(http:\S+)\/metrics\n/.exec(program.stdout.toString())?.[1] ?? "";
-      expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain("voicewire_sessions 0\n");
-      const { port } = new URL(opsUrl);
-      const { code, stderr } = await run(["serve", "--port", "0", "--ops-port", port]);
-      expect(code).toBe(3);
-      expect(stderr).toContain(`127.0.0.1:${port} (ops-port: EADDRINUSE)`);
-      expect(stderr).toContain("choose another with --ops-port");
     });
 
     test("a bad value in the environment or the file exits with 2 and names setting, value and range", async () => {
@@ -224,33 +277,10 @@ describe.skipIf(missing !== undefined)(
       for (const secret of Object.values(secrets)) expect(shown).not.toContain(secret);
     });
 
-    test("clients may send any key or none, and pages of this machine may read what the service answers", async () => {
-      const { program, url } = await serve();
+    test("a request's scripted fault is obeyed with VOICEWIRE_FAULTS=1", async () => {
+      const { program, url } = await serve([], { VOICEWIRE_FAULTS: "1" });
       await using _ = program;
-      for (const key of [{}, { "xi-api-key": "anything" }, { authorization: "Bearer anything" }]) {
-        const headers: Record<string, string> = { origin: "http://localhost:3000", ...key };
-        const answer = await fetch(`${url}/v1/voices`, { headers });
-        expect(answer.status).toBe(200);
-        expect(Object.fromEntries(answer.headers)).toMatchObject({
-          "access-control-allow-origin": "http://localhost:3000",
-          "access-control-expose-headers": expect.stringContaining("history-item-id, character-cost"),
-        });
-        await answer.arrayBuffer();
-      }
-    });
-
-    test.each([
-      [{}, 400],
-      [{ VOICEWIRE_FAULTS: "1" }, 503],
-    ])("a request's scripted fault, with the environment %j: %i", async (env, status) => {
-      const { program, url } = await serve([], env);
-      await using _ = program;
-      const answer = await fetch(`${url}/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM`, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-voicewire-fault": "status status=503" },
-        body: JSON.stringify({ text: "Hello." }),
-      });
-      expect(answer.status).toBe(status);
+      expect(await statusWithFault(url)).toBe(503);
     });
 
     test("a service that hangs is killed and comes back on its port, and the gateway speaks again", async () => {
@@ -325,7 +355,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("a second signal closes at once", async () => {
-      const { program, url } = await serve(["--drain-ms", "600000"]);
+      const { program, url } = await serve(["--drain-ms", "600000", ...spokenBy()]);
       await using _ = program;
       await using speaking = new Program(["say", "--url", url, LONG_TEXT]);
       await speaking.until(() => speaking.stdout.toString().includes("number 1"));

@@ -1,9 +1,10 @@
 /** `serve`, `say` and `doctor` with a certificate. */
 import { chmodSync } from "node:fs";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import WebSocket from "ws";
 import { connect, type Event } from "../../src/client/index.ts";
 import { CertificateFolder, PAIRS, shownName } from "../helpers/certificate-files.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { trustTestCertificate } from "../helpers/test-certificate.ts";
@@ -13,6 +14,18 @@ import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./prog
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
 const FRAME_MS = 20;
+
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 60 }));
+});
+afterAll(async () => {
+  await upstream.close();
+});
+
+function spokenBy(): string[] {
+  return ["--upstream-url", upstream.url, "--voice", "v"];
+}
 
 function flagsOf({ settings }: CertificateFolder): string[] {
   return ["--tls-cert", settings.tlsCert, "--tls-key", settings.tlsKey];
@@ -37,7 +50,7 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
     async () => {
       using files = new CertificateFolder(PAIRS.renewed);
       const port = String(await freePort());
-      await using program = new Program(["serve", "--port", port, ...flagsOf(files)]);
+      await using program = new Program(["serve", "--port", port, ...spokenBy(), ...flagsOf(files)]);
       await program.until(() => program.stdout.toString().includes("Try"));
       const shown = program.stdout.toString();
       expect(shown).toContain(`Page  https://127.0.0.1:${port}/\n`);
@@ -67,7 +80,7 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
       using keys = new TestKeys();
       using _ = trustTestCertificate();
       const port = await freePort();
-      const args = ["--port", String(port), "--keys-file", keys.path, ...flagsOf(files)];
+      const args = ["--port", String(port), "--keys-file", keys.path, ...spokenBy(), ...flagsOf(files)];
       await using program = new Program(["serve", ...args]);
       await program.until(() => program.stdout.toString().includes("Try"));
       const join = async (session: string) => {
