@@ -47,7 +47,8 @@ const steps = fc.array(step, { maxLength: 30 }) as fc.Arbitrary<Step[]>;
 
 type Step = { do: string; words?: number; of?: number | null; ms?: number };
 
-describe("any mix of commands", () => {
+// Hundreds of sessions: a busy machine takes its time.
+describe("any mix of commands", { timeout: 90_000 }, () => {
   it("leaves the session at rest, and what was never cut is heard whole", async () => {
     await fc.assert(
       fc.asyncProperty(
