@@ -1,6 +1,6 @@
 /** Up to where a response that broke off is kept: the last word whose time is known, so that no word is lost and none is said twice. */
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { RestartPlaces } from "../restart-places.ts";
+import type { RestartPlaces } from "../resume/restart-places.ts";
 import type { SpokenWord } from "./transcript.ts";
 
 /** Times are rounded. */

@@ -9,6 +9,7 @@
 
 import type { GatewayError } from "../../errors.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
+import type { Marks } from "../client-marks.ts";
 import {
   countHeard,
   writeError,
@@ -17,7 +18,6 @@ import {
   writeStarted,
 } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
-import type { Marks } from "../marks.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
 import { cutOf, receiptOf } from "../receipts.ts";
 import { InterruptedUtterances } from "../resume/interrupted-utterances.ts";

@@ -6,7 +6,7 @@ import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import type { Need } from "../route.ts";
 import { bytesPerMs } from "../source.ts";
-import { askFor, chooseFormat } from "../synthesis/ask-for.ts";
+import { askFor, chooseFormat } from "../synthesis/segment-request.ts";
 import type { UpstreamAttempt } from "../synthesis/upstream-attempt.ts";
 import { whenSettled } from "../tape/tape.ts";
 import type { PreparedAudio, PreparedSegment } from "./prepared-audio.ts";

@@ -6,11 +6,11 @@ import type { SegmentPlayer } from "../playback/segment-player.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
-import type { RestartPlaces } from "../restart-places.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { placeBehind } from "./audio-cut.ts";
 import { ReplayAttempt } from "./replay-attempt.ts";
+import type { RestartPlaces } from "./restart-places.ts";
 import type { PlacedSlice, ResumeBuffer } from "./resume-buffer.ts";
 
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */

@@ -16,7 +16,7 @@ import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import { bytesPerMs, keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
-import { askFor, chooseFormat, chooseLevel } from "./ask-for.ts";
+import { askFor, chooseFormat, chooseLevel } from "./segment-request.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import type { Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
 

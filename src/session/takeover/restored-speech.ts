@@ -3,7 +3,7 @@
  * asked for when the first listener is there, who says how much it has of them.
  */
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { Marks } from "../marks.ts";
+import type { Marks } from "../client-marks.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { Utterance, type UtteranceOptions } from "../playback/utterance.ts";
 import type { UtteranceCommands } from "../playback/utterance-commands.ts";

@@ -1,7 +1,7 @@
 /** What a session would say, and what was heard of it: see saved-session.ts. */
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
+import type { Marks } from "../client-marks.ts";
 import type { Participant } from "../connections/participant.ts";
-import type { Marks } from "../marks.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { SpokenWord, Transcript } from "../playback/transcript.ts";

@@ -1,4 +1,4 @@
-/** Asks the upstream for a segment of an utterance, and settles before what format that comes in and how loud it is made. */
+/** Asks the upstream for a segment of an utterance. Before that it chooses the format, and how loud the segment is made. */
 import type { BlockPool } from "../../kit/block-pool.ts";
 import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";

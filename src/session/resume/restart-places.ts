@@ -1,11 +1,10 @@
 /**
- * Where in what is spoken of an utterance its speech may go on again, and so where a receipt may divide its text: not inside
- * a word or markup, and not inside what stands for something else in the client's text, so that the rest of that text is
- * spoken as it would have been.
+ * Where the speech of an utterance may go on after a cut. A receipt divides the text there, too. It is never inside a word or
+ * markup, nor inside a replacement: so the rest is spoken as it would have been.
  */
-import type { SpokenText } from "../text/spoken-text.ts";
-import { WordPositions } from "../text/word-positions.ts";
-import type { SegmentSpan } from "./heard-share.ts";
+import type { SpokenText } from "../../text/spoken-text.ts";
+import { WordPositions } from "../../text/word-positions.ts";
+import type { SegmentSpan } from "../heard-share.ts";
 
 /** An utterance, as far as its text goes. */
 interface SegmentedText {
