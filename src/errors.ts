@@ -42,6 +42,12 @@ export const ERRORS = {
   unknown_call: row("The session has no phone call with this id", 4404, 404, false),
   utterance_id_taken: row("Another utterance of this session already has this id", 4409, 409, false),
   text_after_end: row("Text came for an utterance whose text has ended", 4409, 409, false),
+  text_missing: row(
+    "Text before the offset of a token has not come: send from what was received",
+    4409,
+    409,
+    false,
+  ),
   utterance_over: row(
     "Text came for an utterance that was interrupted, cancelled or failed",
     4409,

@@ -74,7 +74,7 @@ async function upstreamScene(kind: Kind, stage: Stage): Promise<Scene> {
     bytesPerSecond: UPSTREAM_BYTES_PER_SECOND,
   });
   const gateway = await gatewayFor(stage, link);
-  const plans = new Plans(stage, { mayStream: true });
+  const plans = new Plans(stage);
   return {
     batch: async (calls) => {
       const planned = await plans.next(calls);
@@ -138,7 +138,7 @@ async function clientScene(kind: Kind, stage: Stage): Promise<Scene> {
     onStruck: (session) => strikes.note(session),
     bytesPerSecond: null,
   });
-  const plans = new Plans(stage, { mayStream: false });
+  const plans = new Plans(stage);
   return {
     batch: async (calls) => {
       const planned = await plans.next(calls);
@@ -189,5 +189,8 @@ export const ANSWER_FAULTS: readonly Fault[] = [
   client("reset", "the client's connection is reset, up to three times, and it comes back"),
   client("truncated", "the client's connection is closed without a close frame, up to three times"),
   client("chunks", "what the client gets comes in pieces of 1 to 1021 bytes"),
-  client("half-open", "nothing passes between client and gateway for 2 s, then the connection is reset"),
+  client(
+    "half-open",
+    "nothing passes between client and gateway for 2 s, tokens of texts too, then the connection is reset",
+  ),
 ];

@@ -63,7 +63,6 @@ async function nameScene(stage: Stage): Promise<Scene> {
   });
   return momentScene({
     stage,
-    breaksClients: false,
     baseUrl: () => `http://127.0.0.1:${gateway.port}`,
     strike: async () => {
       know(false);
@@ -103,7 +102,6 @@ async function certificateScene(stage: Stage, door: Door): Promise<Scene> {
   });
   return momentScene({
     stage,
-    breaksClients: false,
     baseUrl: () => `http://127.0.0.1:${gateway.port}`,
     strike: async () => {
       link.door = door;
@@ -136,7 +134,6 @@ async function diskScene(stage: Stage): Promise<Scene> {
   const inside = `/proc/${gateway.pid}/root${disk}`;
   return momentScene({
     stage,
-    breaksClients: false,
     baseUrl: () => `http://127.0.0.1:${gateway.port}`,
     strike: async () => {
       const ballast = join(inside, "ballast");

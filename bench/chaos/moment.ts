@@ -5,8 +5,6 @@ import { callAll, type Plan, Plans, type Scene, type Stage } from "./scene.ts";
 
 export interface MomentOptions {
   readonly stage: Stage;
-  /** Whether connections of clients break. */
-  readonly breaksClients: boolean;
   /** Where each caller goes; asked again at each try. */
   readonly baseUrl: (plan: Plan) => string;
   /** Before the callers begin; default: nothing has to be made ready. */
@@ -25,7 +23,7 @@ const LATEST_MS = 5000;
 /** Those who spoke when it came count. */
 export function momentScene(options: MomentOptions): Scene {
   const { stage, strike, close } = options;
-  const plans = new Plans(stage, { mayStream: !options.breaksClients });
+  const plans = new Plans(stage);
   return {
     batch: async (calls) => {
       const planned = await plans.next(calls);

@@ -33,7 +33,6 @@ async function serviceScene(stage: Stage, signal: "SIGKILL" | "SIGSTOP"): Promis
   });
   return momentScene({
     stage,
-    breaksClients: false,
     baseUrl: () => `http://127.0.0.1:${gateway.port}`,
     strike: async () => {
       const times = signal === "SIGKILL" ? stage.random.pick(KILLS_IN_A_ROW) : 1;
@@ -76,7 +75,6 @@ async function workerScene(stage: Stage): Promise<Scene> {
   });
   return momentScene({
     stage,
-    breaksClients: true,
     baseUrl: () => `http://127.0.0.1:${gateway.port}`,
     strike: async () => {
       signalTo(stage.random.pick(childrenOf(gateway.pid, "--worker")), "SIGKILL");
@@ -105,7 +103,6 @@ async function gatewayScene(stage: Stage, signal: "SIGTERM" | "SIGKILL"): Promis
   let gateway = await start(port);
   return momentScene({
     stage,
-    breaksClients: true,
     baseUrl: () => `http://127.0.0.1:${port}`,
     strike: async () => {
       gateway.kill(signal);
@@ -164,7 +161,6 @@ async function busScene(stage: Stage): Promise<Scene> {
   const [near, far] = nodes.map(({ port }) => `http://127.0.0.1:${port}`);
   return momentScene({
     stage,
-    breaksClients: true,
     baseUrl: () => near ?? "",
     prepare: async (plans) => {
       await Promise.all(openers.splice(0).map((opener) => opener.close()));

@@ -50,13 +50,10 @@ export type Plan = Pick<
 /** Numbers all calls of a stage: seeds and names of sessions are used once. */
 export class Plans {
   readonly #stage: Stage;
-  readonly #mayStream: boolean;
   #count = 0;
 
-  /** `mayStream`: false where connections of clients break, for what becomes of tokens on their way nothing says. */
-  constructor(stage: Stage, options: { readonly mayStream: boolean }) {
+  constructor(stage: Stage) {
     this.#stage = stage;
-    this.#mayStream = options.mayStream;
   }
 
   async next(count: number): Promise<Plan[]> {
@@ -71,7 +68,7 @@ export class Plans {
     const seed = this.#count;
     const text = someText(random);
     const { audio, answerBytes } = await service.truthOf(text, seed);
-    const isStreamed = random.chance(STREAMED_SHARE) && this.#mayStream;
+    const isStreamed = random.chance(STREAMED_SHARE);
     return {
       session: `chaos-${seed}`,
       text,

@@ -31,6 +31,7 @@ import type {
 } from "../protocol/events.ts";
 import { clientError } from "./client-error.ts";
 import type { FramePosition } from "./frame-clock.ts";
+import { KeptTexts } from "./kept-texts.ts";
 import { Line, type Way } from "./line.ts";
 import {
   contained,
@@ -70,6 +71,8 @@ export class Connection {
   readonly #replies = new Replies();
   readonly #pending = new PendingUtterances();
   readonly #credit = new TextCredit();
+  /** null: the connection ends with its socket, and nothing is sent again. */
+  readonly #kept: KeptTexts | null;
   readonly #idPrefix = randomPrefix();
   /** What `configure` said of how our texts are made ready: it is sent again on a new socket. */
   #preparation: Preparation = {};
@@ -93,11 +96,22 @@ export class Connection {
         waiting: (how) => this.#listeners.dispatch({ type: "reconnecting", ...how }),
         rejoined: (how) => this.#lineOnRejoined(how),
         ended: (how) => {
-          this.#pending.failAll(clientError("connection_lost", this.#describe(how)));
+          const error = clientError("connection_lost", this.#describe(how));
+          this.#pending.failAll(error);
+          this.#credit.failAll(error);
           end(how);
         },
       },
     });
+    this.#kept =
+      way.policy === null
+        ? null
+        : new KeptTexts({
+            send: (command) => this.#line.send(command),
+            isAway: () => this.#line.isAway,
+            newId: () => this.newUtteranceId(),
+          });
+    if (this.#kept !== null) this.#kept.unit = hello.settings.offsets ?? "utf16";
   }
 
   /** What the gateway said when we joined (last): session, epoch, settings, limits. */
@@ -185,10 +199,12 @@ export class Connection {
 
   /**
    * Adds a token to an utterance whose text comes bit by bit; the first one may carry the voice. Returns whether more
-   * may follow at once: where not, wait for `ready()`, or the text waits in the gateway until its limits refuse it.
+   * may follow at once: where not, wait for `ready()`, or the text waits in the gateway until its limits refuse it. With
+   * `reconnect` what did not reach the gateway is sent again on the next socket.
    */
   text(text: string, options: TextOptions = {}): boolean {
-    this.#line.send({ type: "text", text, ...options });
+    if (this.#kept === null) this.#line.send({ type: "text", text, ...options });
+    else this.#kept.text(text, options);
     return !this.#credit.isPaused(options.utterance_id);
   }
 
@@ -204,12 +220,12 @@ export class Connection {
 
   /** Speaks the tokens that are there without waiting for the end of a sentence. */
   flush(utteranceId?: string): void {
-    this.#line.send({ type: "flush", ...idField(utteranceId) });
+    this.#closeText("flush", utteranceId);
   }
 
   /** No more tokens will come for this utterance. */
   end(utteranceId?: string): void {
-    this.#line.send({ type: "end", ...idField(utteranceId) });
+    this.#closeText("end", utteranceId);
   }
 
   /** Stops one utterance, or the speaking and all queued ones; resolves with the (first) receipt of what was heard. */
@@ -254,6 +270,7 @@ export class Connection {
    */
   configure(settings: Fields<ConfigureCommand>): Promise<ConfiguredEvent> {
     const { clean = this.#preparation.clean, replacements = this.#preparation.replacements } = settings;
+    if (this.#kept !== null && settings.offsets !== undefined) this.#kept.unit = settings.offsets;
     this.#preparation = { ...(clean && { clean }), ...(replacements && { replacements }) };
     return this.#ask({ type: "configure", ...settings }, "configured");
   }
@@ -284,6 +301,11 @@ export class Connection {
     return this.closed;
   }
 
+  #closeText(type: "flush" | "end", utteranceId: string | undefined): void {
+    if (this.#kept === null) this.#line.send({ type, ...idField(utteranceId) });
+    else this.#kept.close(type, utteranceId);
+  }
+
   #ask<T extends EventType>(command: Command, kind: T, id?: string | number): Promise<EventOf<T>> {
     const answer = this.#replies.expect(kind, id);
     if (this.isOpen) this.#line.send(command);
@@ -294,6 +316,7 @@ export class Connection {
   #take(event: Event): void {
     this.#replies.take(event);
     this.#credit.take(event);
+    this.#kept?.take(event);
     this.#pending.take(event);
     if (event.type === "gap" && event.events !== undefined && event.events > 0) {
       this.#pending.failAll(
@@ -310,7 +333,7 @@ export class Connection {
 
   #lineOnBroken(end: SocketEnd): void {
     this.#replies.failAll("connection_lost", this.#describe(end));
-    this.#credit.failAll(clientError("connection_lost", this.#describe(end)));
+    this.#credit.away();
   }
 
   #lineOnRejoined(how: Omit<ReconnectedEvent, "type">): void {
@@ -323,6 +346,9 @@ export class Connection {
     if (Object.keys(this.#preparation).length > 0) {
       this.configure(this.#preparation).catch(() => undefined);
     }
+    // Behind what says how texts are made ready.
+    this.#kept?.rejoined(how.hello, how.resumed || how.takenOver);
+    this.#credit.back();
     this.#listeners.dispatch({ type: "reconnected", ...how });
   }
 

@@ -50,11 +50,18 @@ export class Line {
   /** What came before the caller could attach its handlers; null once it is handed out. */
   #held: unknown[] | null = [];
   #isClosing = false;
+  #isOver = false;
 
   /** `socket` is open and has just delivered `hello`. */
   constructor(socket: WebSocketLike, joined: { hello: HelloEvent; way: Way; handlers: LineHandlers }) {
     const { hello, way, handlers } = joined;
-    this.#handlers = handlers;
+    this.#handlers = {
+      ...handlers,
+      ended: (end) => {
+        this.#isOver = true;
+        handlers.ended(end);
+      },
+    };
     this.#socket = socket;
     this.#hello = hello;
     this.#audio = hello.audio;
@@ -78,6 +85,11 @@ export class Line {
 
   get isOpen(): boolean {
     return this.#socket.readyState === SOCKET_OPEN;
+  }
+
+  /** Its socket is gone, and another one is to come. */
+  get isAway(): boolean {
+    return this.#reconnector !== null && !this.isOpen && !this.#isClosing && !this.#isOver;
   }
 
   /** Throws not_connected. */

@@ -11,9 +11,11 @@ interface Waiter {
 export class TextCredit {
   readonly #paused = new Set<string>();
   #waiters: Waiter[] = [];
+  #isAway = false;
 
-  /** Whether one utterance is paused, or any. */
+  /** Whether one utterance is paused, or any; all are while the socket is gone. */
   isPaused(utteranceId?: string): boolean {
+    if (this.#isAway) return true;
     return utteranceId === undefined ? this.#paused.size > 0 : this.#paused.has(utteranceId);
   }
 
@@ -38,9 +40,24 @@ export class TextCredit {
   }
 
   /** The socket is gone, and with it what the gateway said on it. */
+  away(): void {
+    this.#isAway = true;
+    this.#paused.clear();
+  }
+
+  /** Another socket is there: the gateway pauses again what has to wait. */
+  back(): void {
+    this.#isAway = false;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.resolve();
+  }
+
+  /** No other socket comes. */
   failAll(error: VoicewireError): void {
     const waiters = this.#waiters;
     this.#waiters = [];
+    this.#isAway = false;
     this.#paused.clear();
     for (const waiter of waiters) waiter.reject(error);
   }

@@ -212,7 +212,15 @@ const command = <T extends string, S extends z.core.$ZodLooseShape>(type: T, des
 /** Command type -> its schema. */
 export const COMMANDS = {
   speak: command("speak", "Says a whole text", speech),
-  text: command("text", "Tokens as they come; the first one of an utterance may carry the options", speech),
+  text: command("text", "Tokens as they come; the first one of an utterance may carry the options", {
+    ...speech,
+    offset: z
+      .number()
+      .int()
+      .min(0)
+      .exactOptional()
+      .describe("Where it begins in the utterance's text: what came before is skipped"),
+  }),
   flush: command("flush", "Speaks what has come of the text so far", { utterance_id }),
   end: command("end", "No more text comes for the utterance", { utterance_id }),
   dialogue: command("dialogue", "Says lines of several voices", {

@@ -157,6 +157,15 @@ export const EVENTS = {
       .describe("With `former_epoch`: ids of the utterances that are not over"),
     listener_id,
     resume_token: z.string().describe("Comes back as this connection, as `resume` in the address"),
+    texts: list(
+      exactly({
+        utterance_id,
+        text_received: count.describe("Offset in the client's text up to which it has come"),
+        ended: z.boolean().describe("Whether it is complete"),
+      }),
+    )
+      .exactOptional()
+      .describe("After `resume`: texts in tokens that are not over, of the speaker or its key"),
     resumed: z
       .boolean()
       .exactOptional()

@@ -23,7 +23,8 @@ import { reconfigure } from "./settings.ts";
 import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
 import { entering } from "./tape/tape.ts";
 import { tapedAccount } from "./tape/taped-account.ts";
-import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
+import { newPart, receivedIn } from "./text-input/text-place.ts";
+import { leaveHalfOut, warnOfEnd, warnOfMarkup } from "./text-input/text-warnings.ts";
 import { playUnder } from "./under/play-under.ts";
 import { traceOf } from "./utterance-trace.ts";
 
@@ -34,6 +35,11 @@ export type SessionCommand = Exclude<Command, RefreshCommand>;
 export interface Connection extends Account {
   readonly session: Session;
   readonly participant: Participant;
+}
+
+interface TextEnd {
+  readonly type: "flush" | "end";
+  readonly utterance_id?: string;
 }
 
 /** What an utterance costs, and who pays. */
@@ -154,8 +160,8 @@ function hangUp(session: Session, callId: string | undefined): void {
 }
 
 /** Whether the text belongs to an utterance that has begun, whose voice and model are known. Throws as handling it does. */
-export function goesOn(from: Connection, { utterance_id }: TextCommand): boolean {
-  return findOpen(from, utterance_id) !== null;
+export function goesOn(from: Connection, command: TextCommand): boolean {
+  return findOpen(from, command) !== null;
 }
 
 /** Ends the texts that the connection has left open: what came of them is said. */
@@ -330,23 +336,52 @@ function admit(
 }
 
 function addText(from: Connection, command: TextCommand): void {
+  const open = findOpen(from, command);
+  const text = newTextOf(from, command, open);
+  if (open === null) beginText(from, { ...command, text });
+  else if (text !== "" || command.text === "") goOnWith(from, open, text);
+  // It came before, and this connection goes on with it.
+  else if (!open.input.isEnded) from.session.speakers.noteSpeaker(from.participant, open);
+}
+
+/** What has not come before of a token that says where it begins. Throws text_missing. */
+function newTextOf(
+  { participant }: Connection,
+  { text, offset }: TextCommand,
+  open: Utterance | null,
+): string {
+  if (offset === undefined) return text;
+  const unit = participant.settings.offsets;
+  const rest = newPart({ text, offset }, unit, open?.input);
+  if (rest !== null) return rest;
+  const received = open === null ? 0 : receivedIn(unit, open.input);
+  throw new GatewayError(
+    "text_missing",
+    `Text before offset ${offset} has not come: expected an offset of ${received} at most`,
+    { field: "offset" },
+  );
+}
+
+function goOnWith(from: Connection, open: Utterance, text: string): void {
   const { session, participant } = from;
-  const open = findOpen(from, command.utterance_id);
-  const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
+  const isJoined = text === "" || beginsWithHalf(text);
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
-  const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
-  checkText(whole, { field: "text", max: session.tuning.maxTextChars - (open?.text.length ?? 0) });
-  if (open !== null) {
-    from.budget?.add(command.text.length, open.charged);
-    if (!isJoined) warnOfHalf(participant, open);
-    open.input.holdHalf(half);
-    session.deps.counters.characters.requested += command.text.length;
-    open.input.append(whole, session.nowMs());
-    session.speakers.noteSpeaker(participant, open);
-    session.textChanged();
-    session.speakers.noteText(participant, open);
-    return;
-  }
+  const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${text}`);
+  checkText(whole, { field: "text", max: session.tuning.maxTextChars - open.text.length });
+  from.budget?.add(text.length, open.charged);
+  if (!isJoined) leaveHalfOut(participant, open);
+  open.input.holdHalf(half);
+  session.deps.counters.characters.requested += text.length;
+  open.input.append(whole, session.nowMs());
+  session.speakers.noteSpeaker(participant, open);
+  session.textChanged();
+  session.speakers.noteText(participant, open);
+}
+
+function beginText(from: Connection, command: TextCommand): void {
+  const { session, participant } = from;
+  const { whole, half } = divideHalf(command.text);
+  checkText(whole, { field: "text", max: session.tuning.maxTextChars });
   const charge = { characters: command.text.length, account: from };
   const options = admit(session, command, charge);
   const { holder, textOptions } = participant;
@@ -366,8 +401,12 @@ function addText(from: Connection, command: TextCommand): void {
   session.speakers.noteText(participant, utterance);
 }
 
-/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over, forbidden. */
-function findOpen({ session, participant }: Connection, id: string | undefined): Utterance | null {
+/**
+ * The utterance that text goes on; null when the text begins a new one. Also one whose text has ended, for a token that came
+ * before. Throws text_after_end, utterance_over, forbidden.
+ */
+function findOpen({ session, participant }: Connection, command: TextCommand | TextEnd): Utterance | null {
+  const id = command.utterance_id;
   if (id === undefined) {
     const own = participant.currentId === null ? undefined : session.queue.find(participant.currentId);
     return own === undefined || own.input.isEnded ? null : own;
@@ -380,7 +419,9 @@ function findOpen({ session, participant }: Connection, id: string | undefined):
       { field: "utterance_id" },
     );
   }
-  if (named?.input.isEnded) {
+  if (named === undefined) return null;
+  participant.mustGoOnWith(named);
+  if (named.input.isEnded && !hasCome(command, participant, named)) {
     throw new GatewayError(
       "text_after_end",
       `Text for utterance ${id} has ended: expected a new utterance_id`,
@@ -389,14 +430,18 @@ function findOpen({ session, participant }: Connection, id: string | undefined):
       },
     );
   }
-  if (named === undefined) return null;
-  participant.mustGoOnWith(named);
   return named;
 }
 
-function closeText(from: Connection, command: { type: "flush" | "end"; utterance_id?: string }): void {
+/** Whether all of a token came before: the client could not know that. */
+function hasCome(command: TextCommand | TextEnd, { settings }: Participant, { input }: Utterance): boolean {
+  if (command.type !== "text" || command.offset === undefined || command.text === "") return false;
+  return newPart({ text: command.text, offset: command.offset }, settings.offsets, input) === "";
+}
+
+function closeText(from: Connection, command: TextEnd): void {
   const { session } = from;
-  const open = findOpen(from, command.utterance_id);
+  const open = findOpen(from, command);
   if (open === null) {
     const which =
       command.utterance_id === undefined ? "no text is open" : `no text is open for ${command.utterance_id}`;

@@ -23,6 +23,7 @@ export interface SavedUtterance {
   readonly text: string;
   /** See UtteranceText. */
   readonly half: string;
+  readonly leftOut: number;
   readonly isEnded: boolean;
   readonly subject: Subject | null;
   /** Who began it: see Participant. */

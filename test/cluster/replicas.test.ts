@@ -36,6 +36,7 @@ function utteranceOf(id: string, text: string): SavedUtterance {
     command: { type: "text", text: "", voice_id: "v" },
     text,
     half: "",
+    leftOut: 0,
     isEnded: false,
     subject: { id: "key k", maxPlaces: Number.POSITIVE_INFINITY, payer: { key: "k", tenant: "acme" } },
     holder: "",

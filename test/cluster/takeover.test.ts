@@ -147,6 +147,35 @@ describe("the session's node dies in the middle of a sentence", () => {
     ]);
   });
 
+  it("its speaker is told how much of its text came, and sends the rest", async () => {
+    await using nodes = await startPair();
+    const path = `/live/told-texts?${QUERY}&role=both`;
+    await using opener = await TestClient.connect(
+      nodes.one.gateway,
+      "/live/told-texts?role=speaker&format=none",
+    );
+    await opener.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, path);
+    await far.next("hello");
+    const text = "One two three four. Five six seven eight.";
+    far.send({ type: "text", text: text.slice(0, 27), voice_id: "v", utterance_id: "u1" });
+    await far.until(() => heardWords(far).length >= 2);
+    nodes.one.bus.cut();
+    // It reaches nobody.
+    far.send({ type: "text", text: text.slice(27), utterance_id: "u1" });
+    await far.untilClosed();
+    const heard = heardWords(far);
+    await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+    const { texts } = await again.next("hello");
+    expect(texts).toEqual([{ utterance_id: "u1", text_received: 27, ended: false }]);
+    again.send({ type: "text", text: text.slice(20), utterance_id: "u1", offset: 20 });
+    again.send({ type: "text", text: "More.", utterance_id: "lost", offset: 5 });
+    again.send({ type: "end", utterance_id: "u1" });
+    expect(await again.next("error")).toMatchObject({ code: "text_missing", utterance_id: "lost" });
+    await again.next("utterance.done");
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual(text.split(" ").map(WORD));
+  });
+
   it("an interruption there counts what was heard here", async () => {
     await using nodes = await startPair();
     const path = `/live/cut-later?${QUERY}&role=both`;

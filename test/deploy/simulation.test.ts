@@ -296,6 +296,7 @@ async function countReplicas({
       command: { type: "text", text: "", voice_id: "v" },
       text: "",
       half: "",
+      leftOut: 0,
       isEnded: false,
       subject: null,
       holder: "",

@@ -97,6 +97,8 @@ const utterance = z.object({
   from: count,
   text: z.string(),
   half: z.string(),
+  // Nodes that are older do not say it.
+  leftOut: count.default(0),
   isEnded: z.boolean(),
   subject: subject.nullable(),
   holder: z.string(),

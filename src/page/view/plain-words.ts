@@ -70,6 +70,10 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "This connection is too slow to keep up.",
     "It joins again by itself; a better network helps.",
   ),
+  text_missing: say(
+    "Some of that text did not reach the gateway.",
+    "Press Speak to hear it from the beginning.",
+  ),
   utterance_over: say("That speech is over already.", "Press Speak to hear it again."),
   resume_expired: say(
     "It is too late to go on: the rest of that speech is not kept any more.",

@@ -8,6 +8,7 @@ import type { Listener } from "../../delivery/listener.ts";
 import { SendQueue } from "../../delivery/send-queue.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
+import type { HelloEvent } from "../../protocol/events.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
 import { styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -22,6 +23,7 @@ import { limitsOf, type SessionDeps } from "../ports.ts";
 import type { SavedConnection } from "../saved-session.ts";
 import type { Tape } from "../tape/tape.ts";
 import type { Speakers } from "../text-input/speakers.ts";
+import { receivedIn } from "../text-input/text-place.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
 import {
@@ -172,6 +174,8 @@ export class ConnectionRegistry {
     this.#graceTimer = null;
     const lost = point === null ? NOTHING_LOST : this.#lostBy(participant, point, place);
     const audio = participant.describeAudio();
+    const former = point === null ? this.#formerOf(resume, holder) : null;
+    const isBack = point !== null || former !== null;
     participant.send((base) => ({
       type: "hello",
       ...base,
@@ -185,6 +189,7 @@ export class ConnectionRegistry {
       listener_id: participant.id,
       resume_token: participant.resumeToken,
       ...(had === null ? {} : { resumed: point !== null }),
+      ...(isBack && settings.role !== "listener" ? { texts: this.#textsOf(participant) } : {}),
       settings,
       // A gap or a cut that follows moves the count on to the first frame.
       audio: audio === null ? null : { ...audio, start_ms: audio.start_ms - lost.skippedMs },
@@ -192,7 +197,6 @@ export class ConnectionRegistry {
       ignored: joining.ignored,
     }));
     if (point === null) {
-      const former = this.#formerOf(resume, holder);
       if (former !== null) speakers.cameBack(participant, former.listenerId);
       else if (typeof had === "string") this.#reportRefusal(participant, had);
       this.#catchUpWithSpeech(participant);
@@ -218,6 +222,15 @@ export class ConnectionRegistry {
     for (const { listenerId, openIds, currentId } of connections) {
       this.#options.speakers.leftElsewhere(listenerId, { ids: new Set(openIds), currentId });
     }
+  }
+
+  /** How much has come of each text: what was sent last may not have. */
+  #textsOf({ holder, settings }: Participant): NonNullable<HelloEvent["texts"]> {
+    return this.#options.queue.textsOf(holder).map(({ id, input }) => ({
+      utterance_id: id,
+      text_received: receivedIn(settings.offsets, input),
+      ended: input.isEnded,
+    }));
   }
 
   #formerOf(resume: ResumeRequest | null, holder: string): SavedConnection | null {

@@ -180,6 +180,14 @@ export class PlaybackQueue {
   findAny(id: string): Utterance | undefined {
     return this.find(id) ?? this.#interrupted.find(id);
   }
+  /** Those that came in tokens, of whoever has this name, that may still be spoken. */
+  textsOf(holder: string): readonly Utterance[] {
+    const { latest } = this.#interrupted;
+    return [...this.#utterances, ...(latest === null ? [] : [latest])].filter(
+      (utterance) =>
+        utterance.template.kind === "tokens" && utterance.holder === holder && !utterance.hasFailed,
+    );
+  }
 
   // ---- what drives it --------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ export class UtteranceText {
   readonly #balance = new TagBalance();
   #isEnded = false;
   #half = "";
+  #leftOut = 0;
   #idleFromMs: number;
   #askedEnd = 0;
 
@@ -87,6 +88,21 @@ export class UtteranceText {
   /** Some of it waits for what follows it. */
   get hasHeldText(): boolean {
     return this.spoken.heldChars > 0;
+  }
+
+  /** Halves of surrogate pairs that came without their other half: they are not in the text, and its client counts them. */
+  get leftOut(): number {
+    return this.#leftOut;
+  }
+
+  /** What is held has no other half. */
+  leaveHalfOut(): void {
+    this.noteLeftOut(this.#half.length);
+    this.#half = "";
+  }
+
+  noteLeftOut(count: number): void {
+    this.#leftOut += count;
   }
 
   holdHalf(half: string): void {

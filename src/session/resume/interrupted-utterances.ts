@@ -30,6 +30,11 @@ export class InterruptedUtterances {
     return this.#lifeMs > 0;
   }
 
+  /** The one that can go on; null: there is none. */
+  get latest(): Utterance | null {
+    return this.#latest;
+  }
+
   /** The utterance whose text may still grow while it waits to go on. */
   find(id: string): Utterance | undefined {
     return this.#latest?.id === id ? this.#latest : undefined;

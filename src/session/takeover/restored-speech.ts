@@ -101,7 +101,7 @@ export class RestoredSpeech {
   }
 }
 
-function utteranceOf({ command, text, half }: SavedUtterance, options: UtteranceOptions): Utterance {
+function utteranceOf({ command, text, half, leftOut }: SavedUtterance, options: UtteranceOptions): Utterance {
   switch (command.type) {
     case "speak":
       return Utterance.ofText(options, { ...command, text });
@@ -111,6 +111,7 @@ function utteranceOf({ command, text, half }: SavedUtterance, options: Utterance
       const utterance = Utterance.ofTokens(options, command);
       utterance.input.append(text, options.acceptedMs);
       utterance.input.holdHalf(half);
+      utterance.input.noteLeftOut(leftOut);
       return utterance;
     }
   }

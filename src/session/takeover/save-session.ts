@@ -87,6 +87,7 @@ export class SessionReader implements SpeechReader {
       command: commandOf(template),
       text: utterance.text,
       half: utterance.input.half,
+      leftOut: utterance.input.leftOut,
       isEnded: utterance.input.isEnded,
       subject: utterance.subject ?? null,
       holder: utterance.holder,

@@ -4,8 +4,7 @@ import type { Utterance } from "../playback/utterance.ts";
 
 /** Its text is complete, as its speaker or a long silence has it. */
 export function warnOfEnd(participant: Participant, utterance: Utterance): void {
-  warnOfHalf(participant, utterance);
-  utterance.input.holdHalf("");
+  leaveHalfOut(participant, utterance);
   warnOfMarkup(participant, utterance);
 }
 
@@ -18,8 +17,9 @@ export function warnOfMarkup(participant: Participant, utterance: Utterance): vo
 }
 
 /** Half a character whose other half has not come: it is left out. */
-export function warnOfHalf(participant: Participant, { id, text, input }: Utterance): void {
+export function leaveHalfOut(participant: Participant, { id, text, input }: Utterance): void {
   if (input.half === "") return;
+  input.leaveHalfOut();
   const message = `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`;
   participant.send((base) => ({ type: "warning", ...base, code: "half_character", message }));
 }

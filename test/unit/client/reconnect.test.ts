@@ -206,7 +206,7 @@ describe("a connection that comes back", () => {
     await away;
     expect(await asked).toBe("connection_lost");
     expect(await codeOf(connection.speak("Hello"))).toBe("not_connected");
-    expect(() => connection.text("Hello")).toThrow("closed");
+    expect(() => connection.cancel()).toThrow("closed");
     server.answer = null;
     await back(connection, () => connection.tryNow());
     expect((await connection.speak("Hello")).type).toBe("utterance.queued");
