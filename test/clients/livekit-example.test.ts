@@ -59,7 +59,7 @@ describe("examples/agent without its packages", () => {
 const PACKAGES = ["@livekit/agents", "@livekit/agents-plugin-elevenlabs"];
 describe.skipIf(!areInstalled(...PACKAGES))(`examples/agent ${IF_INSTALLED}`, () => {
   it("saves what was said, and prints each word with its time", { timeout: 60_000 }, async () => {
-    const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+    const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
     try {
       await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
       const { code, out, err, wav } = await run(gateway.wsUrl, import.meta.dirname);

@@ -30,7 +30,7 @@ const scaled: TestClient[] = [];
 const SCALED_SEED = 200;
 
 beforeAll(async () => {
-  service = await startService({ host: "127.0.0.1", port: 0, faults: true });
+  service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, faults: true });
   proxy = await TruthProxy.start(service.url, () => {
     const once = fault;
     fault = "";

@@ -24,7 +24,7 @@ async function simulate(url: string): Promise<{ code: number; said: string }> {
 it.concurrent("answers, stops at a key, says what was heard, says goodbye and hangs up", {
   timeout: 60_000,
 }, async () => {
-  const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+  const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
   try {
     await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
     const { code, said } = await simulate(gateway.wsUrl);
@@ -46,7 +46,7 @@ it.concurrent("listens to a session with a key, and says how much it has heard",
   timeout: 60_000,
 }, async () => {
   using keys = new TestKeys();
-  const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+  const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
   try {
     const settings = { voice: "", keysFile: keys.path };
     await using gateway = await gatewayAt(service.url, settings, { upstreamKey: "gateway-key" });
@@ -71,7 +71,7 @@ it.concurrent("listens to a session with a key, and says how much it has heard",
 });
 
 it.concurrent("hangs up where the voice fails", { timeout: 60_000 }, async () => {
-  const service = await startService({ host: "127.0.0.1", port: 0, key: "another-key" });
+  const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "another-key" });
   try {
     await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
     const { code, said } = await simulate(gateway.wsUrl);

@@ -121,7 +121,7 @@ describe("a Telnyx call in Opus", { timeout: 60_000 }, () => {
   });
 
   it("alone in its session gets the upstream's own packets, and all of them decode", async () => {
-    const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+    const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
     try {
       await using own = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
       await using controller = await TestClient.connect(own, "/live/alone?role=speaker&events=call");

@@ -45,7 +45,7 @@ describe.skipIf(reason !== null)(`page with keys${reason === null ? "" : ` (skip
     const [launched, pageFolder, started] = await Promise.all([
       launchBrowser(),
       buildPage(),
-      startService({ host: "127.0.0.1", port: 0 }),
+      startService({ host: "127.0.0.1", port: 0, warmsUp: false }),
     ]);
     browser = launched;
     service = started;

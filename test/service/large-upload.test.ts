@@ -23,7 +23,7 @@ const CONVERT = `/v1/speech-to-speech/${VOICE}?output_format=pcm_16000`;
 /** Sends its port, then on each "peak" the most memory since the one before. */
 const SERVICE = `
 const { startService } = await import(${JSON.stringify(BUILT)});
-const service = await startService({ host: "127.0.0.1", port: 0 });
+const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false });
 let peak = 0;
 setInterval(() => { peak = Math.max(peak, process.memoryUsage().rss); }, 10).unref();
 process.on("message", () => {

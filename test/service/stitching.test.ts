@@ -255,7 +255,7 @@ describe("the text of a request id", () => {
   it("is found by a service that was started again", async () => {
     const data = await mkdtemp(join(tmpdir(), "voicewire-test-"));
     const ask = async (body: object): Promise<Response> => {
-      const service = await startService({ host: "127.0.0.1", port: 0, dataFolder: data });
+      const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, dataFolder: data });
       try {
         const url = `${service.url}/v1/text-to-speech/${VOICE}?output_format=pcm_16000`;
         const headers = { "content-type": "application/json" };

@@ -151,7 +151,7 @@ describe("loudness-lufs", () => {
   });
 
   it("two voices of the built-in service come within 1.5 LU of each other", { timeout: 60_000 }, async () => {
-    const service = await startService({ host: "127.0.0.1", port: 0 });
+    const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false });
     try {
       const response = await fetch(`${service.url}/v1/voices`);
       const { voices } = (await response.json()) as { voices: { voice_id: string }[] };

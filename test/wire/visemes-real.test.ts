@@ -23,7 +23,7 @@ describe("visemes of the embedded voice", () => {
   let gateway: TestGateway;
 
   beforeAll(async () => {
-    service = await startService({ host: "127.0.0.1", port: 0 });
+    service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false });
     gateway = await gatewayAt(service.url, { voice: "" });
   });
 
