@@ -74,6 +74,7 @@ export class RecordingReader {
   readonly #entries: Entry[] = [];
   #head: Head | null = null;
   #end: EndReason | null = null;
+  #lastMs = Number.NEGATIVE_INFINITY;
   #number = 0;
 
   /** `hashOf`: the hash that the next line is to have, see Chain; null: nobody looks whether lines were edited. */
@@ -88,8 +89,17 @@ export class RecordingReader {
     if (this.#end !== null) throw unreadable(number, "something stands behind its last line");
     const json = signed(line, { hashOf: this.#hashOf, number });
     if (this.#head === null) this.#head = headOf(json);
-    else if (isList(json)) this.#entries.push(entryOf(json, number));
+    else if (isList(json)) this.#entry(entryOf(json, number));
     else this.#end = endOf(json, number);
+  }
+
+  /** What runs it again waits for no time that goes back or has no end. Throws recording_unreadable. */
+  #entry(entry: Entry): void {
+    const { atMs, line } = entry;
+    if (!Number.isFinite(atMs) || atMs < this.#lastMs)
+      throw unreadable(line, "its time is before that of the line before, or none");
+    this.#lastMs = atMs;
+    this.#entries.push(entry);
   }
 
   /** Nothing follows. Throws recording_unreadable. */

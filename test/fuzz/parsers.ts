@@ -129,6 +129,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
     "recording/encode.ts",
     "recording/format.ts",
   ],
+  "recording-replays": ["recording/player.ts"],
   "service-forms": ["service/http/form.ts", "service/media/upload.ts"],
   "service-json": [
     "service/http/body.ts",

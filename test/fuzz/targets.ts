@@ -5,6 +5,7 @@ import { AUDIO_TARGETS } from "./targets/audio.ts";
 import { CARRIER_TARGETS } from "./targets/carriers.ts";
 import { DECODER_TARGETS } from "./targets/decoders.ts";
 import { PROTOCOL_TARGETS } from "./targets/protocol.ts";
+import { REPLAY_TARGETS } from "./targets/replays.ts";
 import { SERVICE_TARGETS } from "./targets/service.ts";
 import { TEXT_TARGETS } from "./targets/text.ts";
 import { UPSTREAM_TARGETS } from "./targets/upstream.ts";
@@ -18,4 +19,5 @@ export const TARGETS: Readonly<Record<string, Target>> = {
   ...TEXT_TARGETS,
   ...ACCESS_TARGETS,
   ...SERVICE_TARGETS,
+  ...REPLAY_TARGETS,
 };

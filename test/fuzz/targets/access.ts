@@ -341,9 +341,9 @@ const recordings: Target = {
     `${HEAD}\n[6,"chunk/1#7",[{"audio":{"$":"bytes","is":"AAAA"}}],[["deliver",[1,2,320,[3],"h",["{\\"type\\":\\"utterance.started\\",\\"utterance_id\\":\\"u\\",\\"start_ms\\":0}"]]],["wave",[0,[1,2]]],{"in":["leave",["l1",{}],[]]}]]`,
   ],
   run: (input) => {
-    const chain = new Chain();
-    const reader = new RecordingReader((json) => chain.next(json));
-    for (const line of textOf(input).split("\n")) reader.line(chain.sign(line));
+    const [signing, reading] = [new Chain(), new Chain()];
+    const reader = new RecordingReader((json) => reading.next(json));
+    for (const line of textOf(input).split("\n")) reader.line(signing.sign(line));
     const recording = reader.done();
     const { durationMs, words, wave } = courseOf(recording);
     if (!(durationMs >= 0)) throw new Error("no time");

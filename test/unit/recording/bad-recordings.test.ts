@@ -47,6 +47,16 @@ describe("a recording", () => {
     expect(replay(cut).difference).toBeNull();
   });
 
+  it("whose time goes back, or has no end, is refused with the line", async () => {
+    const lines = await recordedLines();
+    for (const time of ["1", "1e309"]) {
+      const edited = signedAgain(lines, (json) => json.replace(/^\[[\d.]+,"command"/, `[${time},"command"`));
+      expect(() => readLines(edited)).toThrow(
+        /line \d+: its time is before that of the line before, or none/,
+      );
+    }
+  });
+
   it("of another form is refused with both forms", async () => {
     const lines = signedAgain(await recordedLines(), (json) =>
       json.replace('"voicewire_recording":1', '"voicewire_recording":2'),
