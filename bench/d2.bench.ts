@@ -1,37 +1,31 @@
 /** D2: good sessions beside hostile connections of each kind: how late their frames are, and what memory stays. */
-import { TestKeys, tokenFor } from "../test/helpers/key-file.ts";
-import { type Bench, measureWindow, runBench, speakMessage, speechText, type Window } from "./kit/bench.ts";
-import type {
-  AttackCounters,
-  GatewayCommands,
-  HostileCommands,
-  LatenessSummary,
-  LoadCommands,
-} from "./kit/commands.ts";
-import type { Fixture } from "./kit/fixture.ts";
+import { TestKeys } from "../test/helpers/key-file.ts";
+import { type Bench, runBench } from "./kit/bench.ts";
+import type { AttackCounters, HostileCommands } from "./kit/commands.ts";
+import {
+  type GoodParts,
+  goodToken,
+  LEAD_MS,
+  NO_LIMITS,
+  ON_TIME_MS,
+  openGoodSessions,
+  type Seen,
+  serverCores,
+  UPSTREAM_REQUESTS,
+  watchAlone,
+  watchGood,
+} from "./kit/good-sessions.ts";
 import { BEAT_MS } from "./kit/hostile-crowd.ts";
-import { FLOOD_MESSAGES, HOSTILE_KINDS, type HostileKind } from "./kit/hostile-kinds.ts";
+import { FLOOD_MESSAGES, HOSTILE_KINDS } from "./kit/hostile-kinds.ts";
 import { type MemorySnapshot, megabytes } from "./kit/memory.ts";
 import { wait } from "./kit/monotonic.ts";
 import { requireConnections } from "./kit/open-files.ts";
 import { median } from "./kit/statistics.ts";
 
-const LEAD_MS = 300;
-const BATCH_MS = 100;
-const UTTERANCE_SECONDS = 30;
-const TOKEN_SECONDS = 3600;
-/** Several batches. */
-const REBASE_MS = 1000;
 const TARGET_LATENESS = 1.2;
-/** What is less late than the pacer's slot is wide is not late by design. */
-const ON_TIME_MS = 4;
 const TARGET_MEMORY = 1.05;
-/** Requests to the upstream that a session has open at most. */
-const UPSTREAM_REQUESTS = 2;
-const GRANTS = { sessions: ["*"], allow: ["open", "speak", "listen", "interrupt"] };
-/** All clients are one subject. */
-const NO_LIMITS = { connectionsPerSubject: 0, sessionsPerSubject: 0, charactersPerMinute: 0 };
-const KINDS = Object.keys(HOSTILE_KINDS) as HostileKind[];
+type Kind = keyof typeof HOSTILE_KINDS;
+const KINDS = Object.keys(HOSTILE_KINDS) as Kind[];
 
 interface Size {
   readonly sessions: number;
@@ -49,20 +43,8 @@ interface Size {
   readonly awayMs: number;
 }
 
-interface Parts {
-  readonly gateway: Fixture<GatewayCommands>;
-  readonly load: Fixture<LoadCommands>;
-  readonly hostile: Fixture<HostileCommands>;
-}
-
-interface Seen {
-  readonly window: Window;
-  readonly lateness: LatenessSummary;
-  readonly delayP99Ms: number;
-}
-
 interface Attack extends Seen {
-  readonly kind: HostileKind;
+  readonly kind: Kind;
   readonly attackers: AttackCounters;
   /** Longest stall of the gateway's event loop, ms. */
   readonly stallMs: number;
@@ -100,39 +82,25 @@ runBench(async (bench) => {
   await using hostile = await bench.start<HostileCommands>("hostile", {});
   requireConnections("gateway", gateway.pid, size.hostile + size.sessions * (1 + UPSTREAM_REQUESTS));
   requireConnections("process of the hostile clients", hostile.pid, size.hostile);
-  const parts: Parts = { gateway, load, hostile };
-  await openSessions(parts, size);
-  const alone = [await watchAlone(parts, size)];
+  const parts: GoodParts = { gateway, load, hostile };
+  await openGoodSessions(parts, {
+    name: "d2",
+    sessions: size.sessions,
+    rampMs: size.sessionsRampMs,
+    settleMs: size.sessionsSettleMs,
+    spokenSeconds: spokenSeconds(size),
+  });
+  const alone = [await watchAlone(parts, size.aloneSeconds)];
   const attacks: Attack[] = [];
   for (const kind of KINDS) {
     const before = await gateway.memory();
     const beside = await attack(parts, kind, size);
     await wait(size.awayMs);
-    alone.push(await watchAlone(parts, size));
+    alone.push(await watchAlone(parts, size.aloneSeconds));
     attacks.push({ ...beside, before, after: await gateway.memory() });
   }
   report(bench, { size, alone, attacks });
 });
-
-async function openSessions({ gateway, load }: Parts, size: Size): Promise<void> {
-  const message = speakMessage(speechText(UTTERANCE_SECONDS));
-  const { failed } = await load.ask("open", {
-    group: "sessions",
-    port: gateway.port,
-    count: size.sessions,
-    path: `/live/d2-{i}?format=ulaw_8000&events=none&lead_ms=${LEAD_MS}`,
-    credential: tokenFor(GRANTS, { lifeSeconds: TOKEN_SECONDS }),
-    rampMs: size.sessionsRampMs,
-    messages: Array.from({ length: Math.ceil(spokenSeconds(size) / UTTERANCE_SECONDS) }, () => message),
-    wantsText: true,
-    grid: { leadMs: LEAD_MS, batchMs: BATCH_MS, isAnchored: true },
-  });
-  if (failed > 0) throw new Error(`Sessions can't be opened: ${failed} of ${size.sessions} failed`);
-  await wait(size.sessionsSettleMs);
-  const { anchored } = await load.ask("anchor", { group: "sessions" });
-  if (anchored < size.sessions)
-    throw new Error(`Sessions do not answer: ${anchored} of ${size.sessions} did`);
-}
 
 /** Longer than the run: a session that has nothing more to say would be early for ever. */
 function spokenSeconds(size: Size): number {
@@ -141,32 +109,9 @@ function spokenSeconds(size: Size): number {
   return (size.sessionsRampMs + size.sessionsSettleMs) / 1000 + kindSeconds * KINDS.length + 60;
 }
 
-async function watchAlone(parts: Parts, { aloneSeconds }: Size): Promise<Seen> {
-  await parts.load.ask("rebase", { group: "sessions", ms: REBASE_MS });
-  return await watch(parts, aloneSeconds);
-}
-
-async function watch({ gateway, load, hostile }: Parts, seconds: number): Promise<Seen> {
-  await load.ask("restart", { group: "sessions" });
-  const window = await measureWindow({
-    serverPid: gateway.pid,
-    load,
-    group: "sessions",
-    seconds,
-    otherPid: hostile.pid,
-  });
-  const lateness = await load.ask("lateness", { group: "sessions" });
-  const { delayP99Ms } = await load.ask("grid", { group: "sessions" });
-  return { window, lateness, delayP99Ms };
-}
-
-async function attack(
-  parts: Parts,
-  kind: HostileKind,
-  size: Size,
-): Promise<Omit<Attack, "before" | "after">> {
+async function attack(parts: GoodParts, kind: Kind, size: Size): Promise<Omit<Attack, "before" | "after">> {
   const { gateway, hostile } = parts;
-  const token = tokenFor(GRANTS, { lifeSeconds: TOKEN_SECONDS });
+  const token = goodToken();
   await gateway.startStallWatch();
   await hostile.ask("attack", {
     kind,
@@ -177,10 +122,11 @@ async function attack(
     token,
     badToken: withoutProof(token),
     sessions: size.sessions,
+    sessionName: "d2",
   });
   await wait(size.hostileRampMs + size.hostileSettleMs);
-  const seen = await watch(parts, size.besideSeconds);
-  const attackers = await hostile.ask("attackers", undefined);
+  const seen = await watchGood(parts, size.besideSeconds);
+  const attackers = await hostile.ask("attackers", kind);
   const stallMs = await gateway.stopStallWatch();
   await hostile.ask("leave", undefined);
   if (attackers.connections < size.hostile)
@@ -246,8 +192,4 @@ function noteOf(one: Attack, { sessions }: Size): string {
     `gateway's longest stall ${stallMs.toFixed(0)} ms; cores: server ${serverCores(window).toFixed(2)}, load ${window.loadCores.toFixed(2)}, ` +
     `hostile ${window.otherCores.toFixed(2)}; taken by the host ${window.stolenCores.toFixed(2)}; heap ${megabytes(before.heapBytes)} -> ${megabytes(after.heapBytes)} MB`
   );
-}
-
-function serverCores({ cpuMs, seconds }: Window): number {
-  return cpuMs / seconds / 1000;
 }

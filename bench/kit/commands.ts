@@ -302,8 +302,9 @@ export interface AttackArgs {
   readonly token: string;
   /** One whose signature does not hold. */
   readonly badToken: string;
-  /** Sessions that speak, `d2-0` and so on, for who listens to them. */
+  /** Sessions that speak, `NAME-0` and so on, for who listens to them. */
   readonly sessions: number;
+  readonly sessionName: string;
 }
 
 export interface AttackCounters {
@@ -319,12 +320,15 @@ export interface AttackCounters {
   readonly statuses: Readonly<Record<string, number>>;
   /** What was written after the first piece of a connection: one a second of each. */
   readonly writes: number;
+  readonly readBytes: number;
+  /** Errors that the gateway said to those that flood in `crowd`, by their code. */
+  readonly codes: Readonly<Record<string, number>>;
 }
 
 export interface HostileCommands {
-  /** Begins an attack; the one before it has to be over. */
+  /** Begins an attack, beside those of other kinds; the one before it of its kind has to be over. */
   attack(args: AttackArgs): null;
-  attackers(): AttackCounters;
+  attackers(kind: HostileKind): AttackCounters;
   /** All leave at once, by a reset. */
   leave(): null;
 }

@@ -15,7 +15,15 @@ export class HostileCrowd {
   readonly #clients: HostileClient[];
   readonly #timer: NodeJS.Timeout;
   readonly #end: NodeJS.Timeout;
-  readonly #tally: Tally = { connections: 0, ended: 0, failed: 0, statuses: {}, writes: 0 };
+  readonly #tally: Tally = {
+    connections: 0,
+    ended: 0,
+    failed: 0,
+    statuses: {},
+    writes: 0,
+    readBytes: 0,
+    codes: {},
+  };
   #step = 0;
 
   constructor(args: AttackArgs, beatMs: number = BEAT_MS) {
@@ -57,6 +65,8 @@ interface Tally {
   failed: number;
   readonly statuses: Record<string, number>;
   writes: number;
+  readBytes: number;
+  readonly codes: Record<string, number>;
 }
 
 interface ClientOptions {
@@ -75,6 +85,7 @@ class HostileClient {
   /** Its beats begin: it is connected, and upgraded where it wants to be. */
   #isReady = false;
   #answer = "";
+  #beats = 0;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -92,6 +103,8 @@ class HostileClient {
       else this.#beatsAway -= 1;
       return;
     }
+    this.#beats += 1;
+    if (plan.readsEvery !== undefined && this.#beats % plan.readsEvery === 0) this.#socket.resume();
     // Where the server takes no more, the client's memory does not grow with it.
     if (plan.beat === null || !this.#isReady || this.#socket.writableNeedDrain) return;
     this.#socket.write(plan.beat);
@@ -121,10 +134,15 @@ class HostileClient {
   }
 
   #read(socket: Socket, data: Buffer): void {
-    if (this.#answer.length >= STATUS_CHARS) return;
+    const { plan, tally } = this.#options;
+    tally.readBytes += data.length;
+    if (this.#answer.length >= STATUS_CHARS) {
+      if (plan.stopsReading) socket.pause();
+      if (plan.countsCodes === true) countCodes(tally.codes, data);
+      return;
+    }
     this.#answer += data.toString("latin1", 0, STATUS_CHARS);
     if (this.#answer.length < STATUS_CHARS) return;
-    const { plan, tally } = this.#options;
     const status = this.#answer.slice("HTTP/1.1 ".length, STATUS_CHARS);
     tally.statuses[status] = (tally.statuses[status] ?? 0) + 1;
     if (!plan.upgrades) return;
@@ -143,4 +161,10 @@ class HostileClient {
     this.#answer = "";
     this.#beatsAway = BEATS_AWAY;
   }
+}
+
+/** Errors that the gateway says; one that is cut in two by the network is not counted. */
+function countCodes(codes: Record<string, number>, data: Buffer): void {
+  for (const [, code = ""] of data.toString("latin1").matchAll(/"code":"(\w+)"/g))
+    codes[code] = (codes[code] ?? 0) + 1;
 }

@@ -15,10 +15,24 @@ export const HOSTILE_KINDS = {
   "refused-flood": "flood with messages that are refused",
 } as const;
 
-export type HostileKind = keyof typeof HOSTILE_KINDS;
+/** Those that come together in `crowd`: most of them do nothing wrong. */
+export const CROWD_KINDS = {
+  idle: "listen where nobody speaks",
+  slow: "read a little, rarely",
+  flood: "flood with pings and with messages that are refused",
+} as const;
+
+export type CrowdKind = keyof typeof CROWD_KINDS;
+export type HostileKind = keyof typeof HOSTILE_KINDS | CrowdKind;
 
 /** Messages that one flooding connection sends at once, once a second. */
 export const FLOOD_MESSAGES = 10;
+/** Of each sort, for `crowd`. */
+export const CROWD_FLOOD_MESSAGES = 50;
+/** Idle connections of one session: a gateway has 10,000 sessions at most. */
+const IDLE_A_SESSION = 10;
+/** A slow one reads one piece in so many beats. */
+const SLOW_BEATS = 10;
 /** A head or a body is longer than anybody waits for: its bytes never end it. */
 const NEVER_SENT_BYTES = 3000;
 
@@ -30,8 +44,11 @@ export interface HostilePlan {
   readonly beat: Buffer | null;
   /** Whether it waits for a 101 before its beats, and goes away on any other answer. */
   readonly upgrades: boolean;
-  /** It reads nothing after the first answer. */
+  /** It reads nothing after the first answer; with `readsEvery` one piece in so many beats. */
   readonly stopsReading: boolean;
+  readonly readsEvery?: number;
+  /** Codes in what it is sent are counted. */
+  readonly countsCodes?: boolean;
 }
 
 /** `index`: the client's number. */
@@ -55,8 +72,21 @@ export function hostilePlan(args: AttackArgs, index: number): HostilePlan {
     case "vendor-silent":
       return { ...plain, ...upgrade(port, "/v1/text-to-speech/bench/stream-input") };
     case "unread": {
-      const path = `/live/d2-${index % args.sessions}?role=listener&format=ulaw_8000&policy=live`;
+      const path = `/live/${args.sessionName}-${index % args.sessions}?role=listener&format=ulaw_8000&policy=live`;
       return { ...plain, ...upgrade(port, path, token), stopsReading: true };
+    }
+    case "idle": {
+      const path = `/live/idle-${Math.floor(index / IDLE_A_SESSION)}?format=ulaw_8000`;
+      return { ...plain, ...upgrade(port, path, token) };
+    }
+    case "slow": {
+      const path = `/live/${args.sessionName}-${index % args.sessions}?role=listener&format=pcm_16000`;
+      return { ...plain, ...upgrade(port, path, token), stopsReading: true, readsEvery: SLOW_BEATS };
+    }
+    case "flood": {
+      const pings = flood('{"type":"ping"}', CROWD_FLOOD_MESSAGES);
+      const beat = Buffer.concat([pings, flood('{"type":"no such thing"}', CROWD_FLOOD_MESSAGES)]);
+      return { ...plain, ...ownSession, beat, countsCodes: true };
     }
     case "half-open":
       return { ...plain, ...ownSession, stopsReading: true };
@@ -78,7 +108,7 @@ function speechHead(port: number, token: string): string {
   );
 }
 
-function flood(message: string): Buffer {
+function flood(message: string, count = FLOOD_MESSAGES): Buffer {
   const one = clientMessage(OPCODE_TEXT, Buffer.from(message));
-  return Buffer.concat(Array.from({ length: FLOOD_MESSAGES }, () => one));
+  return Buffer.concat(Array.from({ length: count }, () => one));
 }

@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { AttackArgs } from "../../../bench/kit/commands.ts";
 import { BEAT_MS, HostileCrowd } from "../../../bench/kit/hostile-crowd.ts";
-import { HOSTILE_KINDS, type HostileKind } from "../../../bench/kit/hostile-kinds.ts";
+import { CROWD_KINDS, HOSTILE_KINDS, type HostileKind } from "../../../bench/kit/hostile-kinds.ts";
 import { openFilesLimit } from "../../../bench/kit/open-files.ts";
 import { until } from "../../helpers/until.ts";
 
@@ -44,7 +44,7 @@ class Target implements AsyncDisposable {
 }
 
 function argsFor(kind: HostileKind, port: number): AttackArgs {
-  const many = { count: CROWD, rampMs: 0, lifeMs: 20_000, sessions: 2 };
+  const many = { count: CROWD, rampMs: 0, lifeMs: 20_000, sessions: 2, sessionName: "good" };
   return { kind, port, token: "good", badToken: "bad", ...many };
 }
 
@@ -55,7 +55,7 @@ function crowdOf(args: AttackArgs): HostileCrowd {
 
 describe("HostileCrowd", () => {
   it("connects every client, of every kind", async () => {
-    for (const kind of Object.keys(HOSTILE_KINDS) as HostileKind[]) {
+    for (const kind of [...Object.keys(HOSTILE_KINDS), ...Object.keys(CROWD_KINDS)] as HostileKind[]) {
       await using target = new Target(UPGRADED);
       const crowd = crowdOf(argsFor(kind, await target.port()));
       await until(`every client is connected: ${kind}`, () => crowd.counters.connections === CROWD);
@@ -92,6 +92,31 @@ describe("HostileCrowd", () => {
     crowd.leave();
     waiting.leave();
     expect(target.received[0]).toContain('{"type":"ping"}');
+  });
+
+  it("counts the codes that a flood of a crowd is told, and comes with pings and messages that are refused", async () => {
+    await using target = new Target(UPGRADED);
+    const crowd = crowdOf(argsFor("flood", await target.port()));
+    await until("a beat of every client", () => crowd.counters.writes >= CROWD);
+    for (const socket of target.sockets) socket.write('{"type":"error","code":"unknown_type"}');
+    await until("each is told", () => crowd.counters.codes.unknown_type === CROWD);
+    crowd.leave();
+    expect(target.received[0]).toContain("no such thing");
+  });
+
+  it("reads one piece now and then where it is slow", async () => {
+    await using target = new Target(UPGRADED);
+    const crowd = crowdOf(argsFor("slow", await target.port()));
+    await until("every client is connected", () => target.sockets.length === CROWD);
+    for (const socket of target.sockets) socket.write(Buffer.alloc(16_000_000));
+    let readBytes = -1;
+    while (crowd.counters.readBytes !== readBytes) {
+      ({ readBytes } = crowd.counters);
+      await new Promise((resolve) => setTimeout(resolve, BEAT_MS / 5));
+    }
+    expect(readBytes).toBeLessThan(CROWD * 16_000_000);
+    await until("it reads another piece", () => crowd.counters.readBytes > readBytes);
+    crowd.leave();
   });
 
   it("has left for good after leave, and by itself when its life is over", async () => {
