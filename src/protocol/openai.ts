@@ -17,6 +17,8 @@ export interface OpenAiSpeechRequest {
   readonly speed: number;
   /** Events instead of plain audio. */
   readonly isSse: boolean;
+  /** Fields that nothing is done of: no upstream takes `instructions`, and the rest is unknown. */
+  readonly ignored: readonly string[];
 }
 
 /** OpenAI's own limit, characters. */
@@ -27,11 +29,10 @@ const NOTHING_SAID = /^[\s\p{C}]*$/u;
 const OPENAI_MODEL = /^(tts-|gpt-)/;
 
 const name = z.string().min(1).max(MAX_NAME_CHARS);
-const schema = z.object({
+const schema = z.looseObject({
   model: name,
   input: z.string().max(MAX_INPUT_CHARS),
   voice: z.union([name, z.object({ id: name })]),
-  // Nothing in the upstream's interface takes them: accepted, as unknown fields are.
   instructions: z.string().nullish(),
   response_format: z.enum([...SPEECH_FORMATS, "aac"]).nullish(),
   speed: z.number().min(0.25).max(4).nullish(),
@@ -41,7 +42,7 @@ const schema = z.object({
 /** Throws GatewayError "malformed_json" or "invalid_field" with the field. */
 export function parseOpenAiSpeech(json: string): OpenAiSpeechRequest {
   const request = readJson(json, schema, "The body");
-  const { model, input, voice, response_format, speed, stream_format } = request;
+  const { model, input, voice, response_format, speed, stream_format, instructions, ...unknown } = request;
   const format = response_format ?? "mp3";
   if (format === "aac")
     throw invalid("response_format", `aac is not supported, expected one of ${SPEECH_FORMATS.join(", ")}`);
@@ -53,6 +54,7 @@ export function parseOpenAiSpeech(json: string): OpenAiSpeechRequest {
     format,
     speed: speed ?? 1,
     isSse: stream_format === "sse",
+    ignored: [...((instructions ?? "") === "" ? [] : ["instructions"]), ...Object.keys(unknown)],
   };
 }
 

@@ -100,6 +100,16 @@ describe("formats, by the embedded service", () => {
     });
   });
 
+  it("the answer names what nothing is done of", async () => {
+    const ignored = async (more: object) => {
+      const answer = await post(app, { ...BODY, ...more });
+      await answer.body?.cancel();
+      return answer.headers.get("x-ignored-fields");
+    };
+    expect(await ignored({ instructions: "Speak slowly.", seed: 3 })).toBe("instructions, seed");
+    expect(await ignored({ instructions: "", response_format: "pcm" })).toBeNull();
+  });
+
   it("sse: deltas that are the audio, then done with the usage", async () => {
     const answer = await post(app, { ...BODY, response_format: "pcm", stream_format: "sse" });
     expect(answer.headers.get("content-type")).toBe("text/event-stream");

@@ -76,7 +76,7 @@ function askedOf(
   request: OpenAiSpeechRequest,
   { voiceId, caller, defaultModel, ownVoices }: Speaking,
 ): Omit<AskedSpeech, "charged"> {
-  const { input, speed, format, isSse } = request;
+  const { input, speed, format, isSse, ignored } = request;
   const { upstream: outputFormat, contentType } = FORMATS[format];
   const modelId = modelFor(caller, request.modelId || defaultModelFor(voiceId, defaultModel, ownVoices));
   const mustStay = (now: Caller): void => {
@@ -94,6 +94,7 @@ function askedOf(
     caller,
     mustStay,
     contentType: isSse ? "text/event-stream" : contentType,
+    ignored,
     encoder: createEncoder(format),
     events: isSse
       ? {

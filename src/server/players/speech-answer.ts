@@ -21,7 +21,8 @@ export interface SpeechAnswerDeps
 }
 
 /** What a request asks for. */
-export interface AskedSpeech extends Pick<SpokenBodyOptions, "contentType" | "encoder" | "events"> {
+export interface AskedSpeech
+  extends Pick<SpokenBodyOptions, "contentType" | "ignored" | "encoder" | "events"> {
   /** `modelId`: "" = the upstream's default. */
   readonly speech: Omit<SpokenBodyOptions["request"], "kind" | "wantsTiming" | "modelId"> & {
     readonly modelId: string;

@@ -2,6 +2,7 @@
 import type { HttpResponse } from "uWebSockets.js";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/containers/wav.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
+import { IGNORED_HEADER, ignoredHeader } from "../../kit/ignored-names.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { UpstreamAttempt, UpstreamAttemptOptions } from "../../session/synthesis/upstream-attempt.ts";
 import { type AttemptDeps, boundWaiting, startAttempt } from "../../vendor-sockets/requests.ts";
@@ -31,6 +32,8 @@ export interface SpokenBodyOptions extends AttemptDeps {
   readonly idleSeconds: number;
   readonly request: Extract<UpstreamAttemptOptions["request"], { readonly kind: "speech" }>;
   readonly contentType: string;
+  /** Names in the request that nothing is done of; default none. */
+  readonly ignored?: readonly string[];
   readonly encoder: Encoder;
   /** null: the body is the audio, and one that fails is cut. */
   readonly events: BodyEvents | null;
@@ -122,11 +125,12 @@ export class SpokenBody {
 
   #send(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    const { events, contentType } = this.#options;
+    const { events, contentType, ignored = [] } = this.#options;
     this.#body.write(events?.audio(bytes) ?? bytes);
     if (this.#body.isOpen) return;
     this.#body.open({
       "content-type": contentType,
+      ...(ignored.length > 0 ? { [IGNORED_HEADER]: ignoredHeader(ignored) } : {}),
       "cache-control": "no-store",
     });
   }
