@@ -1,17 +1,8 @@
 /** C1: what a second worker costs: CPU of all processes of `serve` per delivered frame, two workers against one. */
-import {
-  type Bench,
-  coresNote,
-  measureWindow,
-  runBench,
-  speakMessage,
-  speechText,
-  usPerFrame,
-  type Window,
-} from "./kit/bench.ts";
-import { wait } from "./kit/monotonic.ts";
+import { type Bench, coresNote, measureWindow, runBench, usPerFrame, type Window } from "./kit/bench.ts";
 import { ServedProgram } from "./kit/served-program.ts";
 import { median } from "./kit/statistics.ts";
+import { STEADY_GROUP, type SteadySize, speakSteadily } from "./kit/steady-speech.ts";
 
 const LEAD_MS = 300;
 const WORKERS = [1, 2] as const;
@@ -49,38 +40,22 @@ runBench(async (bench) => {
   });
 });
 
-interface Size {
-  readonly sessions: number;
-  readonly utteranceSeconds: number;
-  readonly settleSeconds: number;
-  readonly windowSeconds: number;
-}
-
-async function measure(bench: Bench, workers: number, size: Size): Promise<Window> {
+async function measure(bench: Bench, workers: number, size: SteadySize): Promise<Window> {
   const { distUrl } = bench.options;
   await using upstream = await bench.startUpstream();
   await using program = await ServedProgram.start({ distUrl, upstreamPort: upstream.port, workers });
   await using load = await bench.startLoad();
-  const totalSeconds = size.utteranceSeconds + size.settleSeconds + size.windowSeconds;
-  const utterances = Math.ceil(totalSeconds / size.utteranceSeconds) + 2;
-  const message = speakMessage(speechText(size.utteranceSeconds));
-  const { failed } = await load.ask("open", {
-    group: "sessions",
-    port: program.port,
-    count: size.sessions * workers,
-    path: `/live/c1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`,
-    rampMs: size.utteranceSeconds * 1000,
-    messages: Array.from({ length: utterances }, () => message),
-  });
-  await wait(size.settleSeconds * 1000);
+  const path = `/live/c1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`;
+  const sessions = size.sessions * workers;
+  const failed = await speakSteadily(load, { port: program.port, path, size: { ...size, sessions } });
   const window = await measureWindow({
     serverPid: program.pid,
     load,
-    group: "sessions",
+    group: STEADY_GROUP,
     seconds: size.windowSeconds,
     otherPid: upstream.pid,
   });
-  const expected = size.sessions * workers * 50 * window.seconds;
+  const expected = sessions * 50 * window.seconds;
   bench.note(
     `C1 workers ${workers}: ${usPerFrame(window).toFixed(2)} us/frame, ${window.frames} frames ` +
       `(${((100 * window.frames) / expected).toFixed(1)}% of ${Math.round(expected)}); ${coresNote(window)}; ` +

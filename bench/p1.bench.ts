@@ -6,13 +6,11 @@ import {
   measureWindow,
   othersUsPerFrame,
   runBench,
-  speakMessage,
-  speechText,
   usPerFrame,
   type Window,
 } from "./kit/bench.ts";
-import { wait } from "./kit/monotonic.ts";
 import { median } from "./kit/statistics.ts";
+import { STEADY_GROUP, type SteadySize, speakSteadily } from "./kit/steady-speech.ts";
 
 const LEAD_MS = 300;
 /** Of a frame with times, in times of one without. */
@@ -57,15 +55,8 @@ runBench(async (bench) => {
   });
 });
 
-type Size = {
-  readonly sessions: number;
-  readonly utteranceSeconds: number;
-  readonly settleSeconds: number;
-  readonly windowSeconds: number;
-};
-
 /** The own CPU per frame, us. */
-async function compare(bench: Bench, mode: Mode, size: Size): Promise<number> {
+async function compare(bench: Bench, mode: Mode, size: SteadySize): Promise<number> {
   const runs = new Map<Contestant, Window[]>();
   for (let round = 0; round < bench.options.rounds; round += 1) {
     for (const contestant of bench.contestants) {
@@ -114,24 +105,19 @@ function paced(window: Window): number {
 
 async function measure(
   bench: Bench,
-  run: { readonly contestant: Contestant; readonly mode: Mode; readonly size: Size; readonly round: number },
+  run: {
+    readonly contestant: Contestant;
+    readonly mode: Mode;
+    readonly size: SteadySize;
+    readonly round: number;
+  },
 ): Promise<Window> {
   const { contestant, mode, size } = run;
   await using upstream = await bench.startUpstream();
   await using gateway = await bench.startGateway(contestant, upstream.port);
   await using load = await bench.startLoad();
-  const totalSeconds = size.utteranceSeconds + size.settleSeconds + size.windowSeconds;
-  const utterances = Math.ceil(totalSeconds / size.utteranceSeconds) + 2;
-  const message = speakMessage(speechText(size.utteranceSeconds));
-  const { failed } = await load.ask("open", {
-    group: "sessions",
-    port: gateway.port,
-    count: size.sessions,
-    path: `/live/p1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}${mode.query}`,
-    rampMs: size.utteranceSeconds * 1000,
-    messages: Array.from({ length: utterances }, () => message),
-  });
-  await wait(size.settleSeconds * 1000);
+  const path = `/live/p1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}${mode.query}`;
+  const failed = await speakSteadily(load, { port: gateway.port, path, size });
   const window = await bench.profiled(
     gateway,
     `p1-${contestant}-${mode.query === "" ? "timed" : "plain"}-${run.round}`,
@@ -139,7 +125,7 @@ async function measure(
       measureWindow({
         serverPid: gateway.pid,
         load,
-        group: "sessions",
+        group: STEADY_GROUP,
         seconds: size.windowSeconds,
         otherPid: upstream.pid,
       }),

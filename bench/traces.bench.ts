@@ -5,19 +5,10 @@ import type { AddressInfo } from "node:net";
 import { systemClock } from "../src/kit/clock.ts";
 import { createSampler } from "../src/tracing/sampler.ts";
 import { Tracer } from "../src/tracing/tracer.ts";
-import {
-  type Bench,
-  coresNote,
-  measureWindow,
-  runBench,
-  speakMessage,
-  speechText,
-  usPerFrame,
-  type Window,
-} from "./kit/bench.ts";
-import { wait } from "./kit/monotonic.ts";
+import { type Bench, coresNote, measureWindow, runBench, usPerFrame, type Window } from "./kit/bench.ts";
 import { ServedProgram } from "./kit/served-program.ts";
 import { median } from "./kit/statistics.ts";
+import { STEADY_GROUP, type SteadySize, speakSteadily } from "./kit/steady-speech.ts";
 
 const LEAD_MS = 300;
 const TARGET_SPAN_US = 25;
@@ -104,14 +95,7 @@ function costOfSpan(count: number): number {
   return (user + system) / count;
 }
 
-interface Size {
-  readonly sessions: number;
-  readonly utteranceSeconds: number;
-  readonly settleSeconds: number;
-  readonly windowSeconds: number;
-}
-
-async function measure(bench: Bench, kept: (typeof KINDS)[number], size: Size): Promise<Window> {
+async function measure(bench: Bench, kept: (typeof KINDS)[number], size: SteadySize): Promise<Window> {
   await using collector = await startCollector();
   await using upstream = await bench.startUpstream();
   await using program = await ServedProgram.start({
@@ -122,23 +106,13 @@ async function measure(bench: Bench, kept: (typeof KINDS)[number], size: Size): 
       kept === "all" ? { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: "1000" } : {},
   });
   await using load = await bench.startLoad();
-  const totalSeconds = size.utteranceSeconds + size.settleSeconds + size.windowSeconds;
-  const utterances = Math.ceil(totalSeconds / size.utteranceSeconds) + 2;
-  const message = speakMessage(speechText(size.utteranceSeconds));
-  const { failed } = await load.ask("open", {
-    group: "sessions",
-    port: program.port,
-    count: size.sessions,
-    path: `/live/traces-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`,
-    rampMs: size.utteranceSeconds * 1000,
-    messages: Array.from({ length: utterances }, () => message),
-  });
-  await wait(size.settleSeconds * 1000);
+  const path = `/live/traces-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}`;
+  const failed = await speakSteadily(load, { port: program.port, path, size });
   const { bytes: bytesBefore } = collector.taken;
   const window = await measureWindow({
     serverPid: program.pid,
     load,
-    group: "sessions",
+    group: STEADY_GROUP,
     seconds: size.windowSeconds,
     otherPid: upstream.pid,
   });
