@@ -12,6 +12,8 @@ export interface Course {
   readonly durationMs: number;
   readonly connections: readonly CourseConnection[];
   readonly utterances: readonly CourseUtterance[];
+  /** While a request was open. The gateway may have left the answer unread for as long: speech that ran dry then waited for it. */
+  readonly silences: readonly Silence[];
   /** In the order in which they happened. */
   readonly happenings: readonly Happening[];
   /** As they were played. */
@@ -58,6 +60,14 @@ export interface CourseUtterance {
   interrupts: number;
 }
 
+/** Nothing came of an answer for a while, or of all of it yet. */
+export interface Silence {
+  readonly utterance: string;
+  readonly request: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 export interface Happening {
   readonly atMs: number;
   readonly kind: "command" | "event" | "request" | "connection" | "refused";
@@ -81,6 +91,9 @@ export interface WavePiece {
 
 type Fields = Readonly<Record<string, Json>>;
 
+/** A shorter one is none, ms. */
+const MIN_SILENCE_MS = 100;
+
 /** Events that would fill a list and say little: words and characters are shown otherwise. */
 const QUIET: ReadonlySet<string> = new Set(["words", "characters", "normalized", "viseme", "segment", "cue"]);
 
@@ -101,6 +114,9 @@ class CourseReader {
   readonly #utterances = new Map<string, CourseUtterance>();
   readonly #happenings: Happening[] = [];
   readonly #requests = new Map<string, string>();
+  /** When each open request was asked, or its last piece came. */
+  readonly #lastHeardMs = new Map<string, number>();
+  readonly #silences: Silence[] = [];
   /** Utterances that have begun. */
   readonly #started = new Set<string>();
   readonly #stretches: Stretch[] = [];
@@ -121,6 +137,7 @@ class CourseReader {
       durationMs: this.#nowMs,
       connections: [...this.#connections.values()],
       utterances: [...this.#utterances.values()],
+      silences: this.#silences,
       happenings: this.#happenings,
       words: placed(this.#words, (word) => ({
         ...word,
@@ -170,13 +187,15 @@ class CourseReader {
       case "sent":
       case "turnedAway":
       case "end":
-        if (request !== "")
-          this.#note("request", "upstream", `request ${request}: ${kind}`, this.#requests.get(request));
+        if (request === "") return;
+        this.#heardOf(request, kind === "sent");
+        this.#note("request", "upstream", `request ${request}: ${kind}`, this.#requests.get(request));
         return;
       case "chunk":
         this.#chunk(request);
         return;
       case "error":
+        this.#heardOf(request, false);
         this.#note(
           "request",
           "upstream",
@@ -261,10 +280,22 @@ class CourseReader {
     if (utterance !== undefined && typeof asked.text === "string") {
       utterance.text = `${utterance.text ?? ""}${utterance.text === null ? "" : " "}${asked.text.trim()}`;
     }
+    this.#lastHeardMs.set(request, this.#nowMs);
     this.#note("request", "upstream", `request ${request}: asked`, id);
   }
 
+  /** `isOpen`: more of its answer may come. */
+  #heardOf(request: string, isOpen: boolean): void {
+    const fromMs = this.#lastHeardMs.get(request) ?? this.#nowMs;
+    const utterance = this.#requests.get(request) ?? "";
+    const untilMs = this.#nowMs;
+    if (untilMs - fromMs >= MIN_SILENCE_MS) this.#silences.push({ utterance, request, fromMs, untilMs });
+    if (isOpen) this.#lastHeardMs.set(request, untilMs);
+    else this.#lastHeardMs.delete(request);
+  }
+
   #chunk(request: string): void {
+    this.#heardOf(request, true);
     const id = this.#requests.get(request) ?? "";
     const utterance = this.#utterances.get(id);
     if (utterance === undefined || utterance.firstByteMs !== null) return;

@@ -1,5 +1,5 @@
 /** A recorded session as text: what it was, whether it ran again alike, and a table of its utterances. */
-import type { Course, CourseUtterance, Happening } from "../../recording/course.ts";
+import type { Course, CourseUtterance, Happening, Silence } from "../../recording/course.ts";
 import type { Recording } from "../../recording/format.ts";
 import type { Difference, Replayed } from "../../recording/player.ts";
 import { safeText } from "../output/terminal-text.ts";
@@ -39,8 +39,48 @@ export function report(told: Told): string {
       course.utterances.map((utterance) => utteranceRow(utterance, told)),
     ),
     "",
+    ...dryLines(told),
   ];
   return safeText(lines.join("\n"));
+}
+
+/** Speech that had begun, and had nothing more to play. */
+export interface DryMoment {
+  readonly atMs: number;
+  /** The utterance that was spoken; null: none. */
+  readonly utterance: string | null;
+  /** The answer that it waited for; null: it waited for none. */
+  readonly silence: Silence | null;
+}
+
+export function dryMoments({ course, replayed }: Pick<Told, "course" | "replayed">): readonly DryMoment[] {
+  return (replayed?.underrunsMs ?? []).map((atMs) => {
+    const spoken = course.utterances.filter(
+      ({ askedMs, doneMs }) => askedMs <= atMs && atMs <= (doneMs ?? Number.POSITIVE_INFINITY),
+    );
+    const holds = ({ fromMs, untilMs }: Silence): boolean => fromMs <= atMs && atMs <= untilMs;
+    const silence = course.silences.find(
+      (one) => holds(one) && spoken.some(({ id }) => id === one.utterance),
+    );
+    return { atMs, utterance: silence?.utterance ?? spoken[0]?.id ?? null, silence: silence ?? null };
+  });
+}
+
+/** More than these are counted. */
+const MAX_DRY_LINES = 20;
+
+function dryLines(told: Told): string[] {
+  const moments = dryMoments(told);
+  if (moments.length === 0) return [];
+  const lines = moments.slice(0, MAX_DRY_LINES).map(({ atMs, utterance, silence }) => {
+    const dry = `${utterance ?? "Speech"} ran dry at ${seconds(atMs)}`;
+    if (silence === null) return `${dry}. Its upstream was not silent then.`;
+    const { request, fromMs, untilMs } = silence;
+    const waited = `request ${request} brought nothing from ${seconds(fromMs)} to ${seconds(untilMs)}`;
+    return `${dry}: ${waited}.`;
+  });
+  const more = moments.length - lines.length;
+  return [...lines, ...(more > 0 ? [`And ${more} times more.`] : []), ""];
 }
 
 function headLines({ recording: { head, end }, course, replayed, ms }: Told): string[] {

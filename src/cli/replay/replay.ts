@@ -12,7 +12,7 @@ import type { CommandModule } from "../help.ts";
 import type { Io } from "../io.ts";
 import { prepareAudioFile } from "../output/audio-file.ts";
 import { outputFormatOf } from "../output/output-plan.ts";
-import { eventLines, report, type Told } from "./replay-report.ts";
+import { dryMoments, eventLines, report, type Told } from "./replay-report.ts";
 
 const FLAGS: readonly Flag[] = [
   { name: "events", about: "Also each command, event and request, with its time" },
@@ -126,6 +126,7 @@ function jsonOf({ recording: { head, end }, course, replayed }: Told): object {
     replay: replayed,
     connections,
     utterances: course.utterances,
+    dry: dryMoments({ course, replayed }),
     happenings: course.happenings,
   };
 }
