@@ -8,8 +8,8 @@ import type { Surface } from "./surfaces.ts";
 const MAX_GROWTH_MB = 16;
 /** Connections to the upstream that wait for the next request, and the like. */
 const MAX_LEFT_FILES = 16;
-/** Sessions end, and connections to the upstream are given up; counted from when all messages are handled. */
-const SETTLE_MS = 30_000;
+/** Sessions end, and connections to the upstream, which are kept idle for 60 s; counted from when all messages are handled. */
+const SETTLE_MS = 75_000;
 /** What a crowd has sent is handled in turns, also when it has gone: 256 MB of it may wait. */
 const HANDLE_MS = 600_000;
 const SETTLE_STEP_MS = 250;
