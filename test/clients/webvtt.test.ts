@@ -1,5 +1,5 @@
 /** Every WebVTT file that the gateway and the commands make, read by two parsers of others that forgive nothing. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { CueEvent } from "../../src/protocol/events.ts";
 import { CUE_MODES, CUE_PROFILES } from "../../src/protocol/vocabulary.ts";
@@ -187,7 +187,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(
           });
           client.send(DIALOGUE);
           await client.next("utterance.done");
-          await program.until(() => readFileSync(vtt, "utf8").includes("night."));
+          await program.until(() => existsSync(vtt) && readFileSync(vtt, "utf8").includes("night."));
           program.child.kill("SIGINT");
           await program.ended;
           const cues = await readByOthers(readFileSync(vtt, "utf8"));

