@@ -80,7 +80,7 @@ export function hostilePlan(args: AttackArgs, index: number): HostilePlan {
       return { ...plain, ...upgrade(port, path, token) };
     }
     case "slow": {
-      const path = `/live/${args.sessionName}-${index % args.sessions}?role=listener&format=pcm_16000`;
+      const path = `/live/${args.sessionName}-${index % args.sessions}?role=listener&format=ulaw_8000`;
       return { ...plain, ...upgrade(port, path, token), stopsReading: true, readsEvery: SLOW_BEATS };
     }
     case "flood": {

@@ -10,6 +10,8 @@ import type { FairScheduler, Waiting } from "./fair-scheduler.ts";
 const WINDOW_MS = 20;
 /** Between so many that are only kept, what is due to others leaves: a look at the clock costs a tenth of keeping one. */
 const KEPT_IN_A_ROW = 32;
+/** So many waiting messages are handled before what is due to others leaves, and their answers leave together. */
+const HANDLED_TOGETHER = 16;
 /** An inbox holds so many of the longest messages. */
 const MESSAGES_HELD = 16;
 /** A text of the longest kind may come letter by letter, each of them in JSON with its ids. */
@@ -33,6 +35,8 @@ export interface Receiver<C> {
   readonly maxInboxBytes: number;
   /** Called before each message: it may hold the inbox, and the message waits. Default: none does. */
   before?(connection: C): void;
+  /** Calls `work` at once; what is answered in it leaves together. Default: each answer leaves by itself. */
+  corked?(connection: C, work: () => void): void;
   /** Its bytes are lent for the call. Also once the client has closed: then it can't be answered any more. */
   handle(connection: C, message: Bytes, isBinary: boolean): void;
   /** It sends faster than it is handled: it gets the error (inbox_full) and is closed. What waited is gone. */
@@ -56,6 +60,9 @@ export class Inbox<C> implements Waiting {
   #fromMs = Number.NEGATIVE_INFINITY;
   /** Time of the event loop that it has used since then, without the first message. */
   #usedMs = 0;
+  /** Of its turn: when that is over, and when its last message was handled. */
+  #endMs = 0;
+  #workedToMs = 0;
   /** It is closed, and the receiver does not know. */
   #closeCode: number | null = null;
   /** What has come waits until it is said where it goes. */
@@ -137,22 +144,33 @@ export class Inbox<C> implements Waiting {
 
   work(endMs: number): number {
     const scheduler = this.#scheduler;
-    let nowMs: number;
+    const receiver = this.#receiver;
+    this.#endMs = endMs;
     do {
+      // Outside of the cork: one socket is corked at a time, and frames for others would leave one by one.
       scheduler.between();
+      if (receiver.corked === undefined) this.#handleSome();
+      else receiver.corked(this.#connection, this.#handleSome);
+    } while (this.isDue && this.#workedToMs < endMs);
+    return this.#workedToMs;
+  }
+
+  /** Made once, as it is called thousands of times a second. */
+  readonly #handleSome = (): void => {
+    const scheduler = this.#scheduler;
+    for (let handled = 0; handled < HANDLED_TOGETHER; handled += 1) {
       this.#receiver.before?.(this.#connection);
-      if (this.#isHeld) return scheduler.nowMs();
-      const message = this.#backlog?.shift();
+      const message = this.#isHeld ? null : this.#backlog?.shift();
       if (message !== undefined && message !== null) {
         scheduler.waits(-Backlog.sizeOf(message.bytes));
         this.#receiver.handle(this.#connection, message.bytes, message.isBinary);
       }
-      nowMs = scheduler.nowMs();
+      this.#workedToMs = scheduler.nowMs();
       // Handling it may have ended the connection, and with it the backlog; or what follows has to wait.
       if (this.#backlog?.bytes === 0 && !this.#isHeld) this.drop();
-    } while (this.isDue && nowMs < endMs);
-    return nowMs;
-  }
+      if (!this.isDue || this.#workedToMs >= this.#endMs) return;
+    }
+  };
 
   drop(): void {
     if (this.#backlog !== null) this.#scheduler.waits(-this.#backlog.bytes);

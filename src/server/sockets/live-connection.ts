@@ -18,6 +18,8 @@ export interface ClientListener extends Listener {
   readonly isEnded: boolean;
   /** It is gone: nothing more is sent. */
   markClosed(): void;
+  /** What is sent in `work` leaves in one system call, where there is one for it. */
+  corked?(work: () => void): void;
   /** For messages of the session's node, which is another one; null: it has come from another node itself. */
   arrived(): ArrivedSocket | null;
 }

@@ -223,6 +223,10 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
   return {
     maxInboxBytes: options.maxInboxBytes,
     before: waitForRoom,
+    corked: ({ listener }, work) => {
+      if (listener?.corked === undefined) work();
+      else listener.corked(work);
+    },
     handle: (data, message, isBinary) => {
       const { joined, listener, traffic, owner } = data;
       if (owner !== null) {

@@ -46,6 +46,12 @@ class UwsSocket<T> {
     this.#isClosed = true;
   }
 
+  /** What is sent in `work` leaves in one system call. */
+  corked(work: () => void): void {
+    if (this.#isClosed) work();
+    else this.ws.cork(work);
+  }
+
   /** A string is a text message, bytes are a binary one. */
   protected sendOne(message: string | Uint8Array): SendResult {
     return this.#isClosed ? "sent" : sendResult(this.ws.send(message, typeof message !== "string"));
