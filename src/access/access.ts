@@ -6,9 +6,10 @@ import { GatewayError } from "../errors.ts";
 import { AccessError, type CredentialFacts, naming } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { connectionEndOf } from "./connection-end.ts";
-import { GRANTS, type Grants, unixSeconds, wrongField } from "./grants.ts";
+import { type Grants, unixSeconds } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
+import { KnownGrants } from "./known-grants.ts";
 import type { OtherNodes } from "./other-nodes.ts";
 import { readPassedCaller } from "./passed-caller.ts";
 import { nameOf, UsedTokens } from "./used-tokens.ts";
@@ -67,6 +68,7 @@ export class Access {
   readonly #otherNodes: () => OtherNodes | null;
   readonly #used = new UsedTokens();
   readonly #verified = new VerifiedTokens();
+  readonly #grants = new KnownGrants();
   /** Taken for this node, and not used yet. */
   readonly #claimed = new Set<string>();
 
@@ -214,7 +216,7 @@ export class Access {
     return naming(
       () => ({ key: askerOf(claims.iss, signer, keys), ...namesOf(claims) }),
       () => {
-        const token = tokenOf(claims, jwt, this.#valid(signer));
+        const token = this.#tokenOf(claims, jwt, this.#valid(signer));
         const verified = { token, issuer: claims.iss, notBefore: claims.nbf };
         const caller = this.#holding(verified, keys);
         if (!caller.isSingleUse) this.#verified.add(digest, verified, keys);
@@ -238,6 +240,26 @@ export class Access {
     const owner = typeof issuer === "string" ? keys.find(issuer) : undefined;
     if (owner === undefined) throw new AccessError("unknown_key");
     return this.#valid(owner);
+  }
+
+  #tokenOf(claims: Claims, jwt: string, signer: Key): Token {
+    const { aud, sub, exp, iat, jti, vw } = claims;
+    const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.includes(AUDIENCE));
+    if (!isForUs) throw new AccessError("wrong_audience");
+    const expires = unixSeconds.safeParse(exp);
+    const issued = unixSeconds.safeParse(iat ?? 0);
+    if (!expires.success) throw new AccessError("bad_claims", { claim: "exp" });
+    if (!issued.success) throw new AccessError("bad_claims", { claim: "iat" });
+    if (!isName(sub)) throw new AccessError("bad_claims", { claim: "sub" });
+    if (jti !== undefined && !isName(jti)) throw new AccessError("bad_claims", { claim: "jti" });
+    return {
+      id: jti ?? digestOfSigned(jwt),
+      subject: sub,
+      grants: this.#grants.read(vw, unknownGrant),
+      signer,
+      issuedMs: issued.data * 1000,
+      expiresMs: expires.data * 1000,
+    };
   }
 
   #valid(key: Key): Key {
@@ -288,29 +310,8 @@ function noMintingKey(): GatewayError {
   );
 }
 
-function tokenOf(claims: Claims, jwt: string, signer: Key): Token {
-  const { aud, sub, exp, iat, jti, vw } = claims;
-  const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.includes(AUDIENCE));
-  if (!isForUs) throw new AccessError("wrong_audience");
-  const expires = unixSeconds.safeParse(exp);
-  const issued = unixSeconds.safeParse(iat ?? 0);
-  if (!expires.success) throw new AccessError("bad_claims", { claim: "exp" });
-  if (!issued.success) throw new AccessError("bad_claims", { claim: "iat" });
-  if (!isName(sub)) throw new AccessError("bad_claims", { claim: "sub" });
-  if (jti !== undefined && !isName(jti)) throw new AccessError("bad_claims", { claim: "jti" });
-  const grants = GRANTS.safeParse(vw);
-  if (!grants.success) {
-    const claim = ["vw", ...wrongField(grants.error)].join(".").slice(0, MAX_NAME_CHARS);
-    throw new AccessError("unknown_grant", { claim });
-  }
-  return {
-    id: jti ?? digestOfSigned(jwt),
-    subject: sub,
-    grants: grants.data,
-    signer,
-    issuedMs: issued.data * 1000,
-    expiresMs: expires.data * 1000,
-  };
+function unknownGrant(path: readonly PropertyKey[]): AccessError {
+  return new AccessError("unknown_grant", { claim: ["vw", ...path].join(".").slice(0, MAX_NAME_CHARS) });
 }
 
 function namesOfCaller({ key, token }: Caller): CredentialFacts {

@@ -89,7 +89,13 @@ export const GRANTS = z.strictObject({
     .readonly()
     .exactOptional()
     .describe("Parts of the vendor's interface; without it speech, voices.read and models.read"),
-  characters: positive.or(z.literal(0)).exactOptional().describe("Characters that may be spoken in all"),
+  characters: z
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .exactOptional()
+    .describe("Characters that may be spoken in all"),
   seconds: positive.exactOptional().describe("How long a connection may last, seconds"),
   characters_per_minute: positive.exactOptional(),
   utterances_per_minute: positive.exactOptional(),

@@ -18,6 +18,9 @@ export interface VerifiedToken {
 export class VerifiedTokens {
   /** By digest: what opens the door is not kept. */
   readonly #byDigest = new Map<string, VerifiedToken>();
+  /** Digests, each in the place of the one that it made forgotten: to look for the first in a map walks over all that went before. */
+  readonly #order: string[] = [];
+  #next = 0;
   /** Those that verified them: other ones may not. */
   #keys: KeyRing | null = null;
 
@@ -30,13 +33,19 @@ export class VerifiedTokens {
   }
 
   add(digest: string, verified: VerifiedToken, keys: KeyRing): void {
-    if (keys !== this.#keys) this.#byDigest.clear();
+    if (keys !== this.#keys) this.#forgetAll();
     this.#keys = keys;
-    if (this.#byDigest.size >= MAX_TOKENS) {
-      const [oldest = ""] = this.#byDigest.keys();
-      this.#byDigest.delete(oldest);
-    }
+    const oldest = this.#order[this.#next];
+    if (oldest !== undefined) this.#byDigest.delete(oldest);
+    this.#order[this.#next] = digest;
+    this.#next = (this.#next + 1) % MAX_TOKENS;
     this.#byDigest.set(digest, verified);
+  }
+
+  #forgetAll(): void {
+    this.#byDigest.clear();
+    this.#order.length = 0;
+    this.#next = 0;
   }
 }
 

@@ -7,7 +7,13 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
   "access-credentials": ["server/credential.ts"],
   "access-key-files": ["access/keys.ts"],
   "access-mint-requests": ["access/mint-request.ts"],
-  "access-tokens": ["access/access.ts", "access/jwt.ts", "access/grants.ts", "access/narrower.ts"],
+  "access-tokens": [
+    "access/access.ts",
+    "access/jwt.ts",
+    "access/grants.ts",
+    "access/known-grants.ts",
+    "access/narrower.ts",
+  ],
   "origin-rules": ["access/origin-rules.ts"],
   "service-key": ["service/http/auth.ts"],
   // Protocols of clients.
