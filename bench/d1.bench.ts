@@ -28,7 +28,7 @@ const TARGET_CHECK_US = 60;
 const TARGET_DOOR_RATIO = 1.35;
 const KEY_ID = "bench";
 const SECRET = randomBytes(32).toString("base64url");
-/** Of the joins of a storm, a tenth are different clients where they come back. */
+/** Each client of a storm joins so many times where clients come back. */
 const COMES_BACK = 10;
 
 /** What is stormed, and with which tokens. */

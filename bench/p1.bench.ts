@@ -13,7 +13,7 @@ import { median } from "./kit/statistics.ts";
 import { STEADY_GROUP, type SteadySize, speakSteadily } from "./kit/steady-speech.ts";
 
 const LEAD_MS = 300;
-/** Of a frame with times, in times of one without. */
+/** A frame with times may cost so many times one without. */
 const TARGET_TIMED_RATIO = 1.35;
 
 interface Mode {

@@ -14,7 +14,7 @@ const FOLDER_MB = 16_384;
 
 interface Recorded {
   readonly window: Window;
-  /** Of a second of speech. */
+  /** Bytes that a second of speech takes. */
   readonly bytesPerSecond: number;
 }
 

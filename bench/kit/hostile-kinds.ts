@@ -27,7 +27,7 @@ export type HostileKind = keyof typeof HOSTILE_KINDS | CrowdKind;
 
 /** Messages that one flooding connection sends at once, once a second. */
 export const FLOOD_MESSAGES = 10;
-/** Of each sort, for `crowd`. */
+/** A flooding connection of `crowd` sends so many messages of each sort at once. */
 export const CROWD_FLOOD_MESSAGES = 50;
 /** Idle connections of one session: a gateway has 10,000 sessions at most. */
 const IDLE_A_SESSION = 10;

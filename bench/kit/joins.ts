@@ -9,7 +9,7 @@ export interface JoinerOptions {
   readonly keyId: string;
 }
 
-/** Of the bare server that is stormed the same way. */
+/** What the bare server is told, which is stormed the same way. */
 export interface GreeterOptions {
   /** File URL of a build, for the length of its queue of connections. */
   readonly distUrl: string;

@@ -6,7 +6,7 @@ import { wait } from "./monotonic.ts";
 
 export interface SteadySize {
   readonly sessions: number;
-  /** Of each utterance; the sessions begin over this time. */
+  /** Each utterance lasts so long, and the sessions begin over this time. */
   readonly utteranceSeconds: number;
   readonly settleSeconds: number;
   readonly windowSeconds: number;

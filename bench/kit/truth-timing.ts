@@ -60,7 +60,7 @@ export interface TimingPlan {
   /** ws://host:port */
   readonly gatewayUrl: string;
   readonly utterances: number;
-  /** Of the first utterance; each has one more than the one before. Default 1. */
+  /** The first utterance has this seed, each other one more than the one before. Default 1. */
   readonly firstSeed?: number;
   /** Default burst: audio and times come as fast as they can. */
   readonly pace?: "burst" | "realtime";

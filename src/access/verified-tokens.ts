@@ -49,7 +49,7 @@ export class VerifiedTokens {
   }
 }
 
-/** Of all of it: another signature is another token. */
+/** The digest covers all of the token: another signature is another token. */
 export function digestOfToken(jwt: string): string {
   return hash("sha256", jwt, "base64url");
 }

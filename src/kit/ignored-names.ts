@@ -1,6 +1,6 @@
 /** Names of what a client sent and nothing is done of: few and short, since they are the client's own. */
 
-/** Of an answer: the names, percent-encoded, with commas between. */
+/** The header of an answer that has these names, percent-encoded, with commas between. */
 export const IGNORED_HEADER = "x-ignored-fields";
 /** As many as are named. */
 export const MAX_IGNORED = 16;

@@ -36,13 +36,13 @@ interface PhraseFigures {
   readonly savedCharacters: number;
 }
 
-/** What is counted of the door. */
-/** Also of the process that starts workers: its operations port has an audit log, too. */
+/** The process that starts workers has this metric, too: its operations port has an audit log. */
 export const AUDIT_LINES_LOST = {
   name: "voicewire_audit_lines_lost_total",
   help: "Lines of the audit log that were lost: its file could not be written",
 } as const;
 
+/** What is counted of the door. */
 interface DoorFigures {
   /** Reason -> how many were refused for it. */
   readonly refusals: ReadonlyMap<string, number>;

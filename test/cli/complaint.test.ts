@@ -7,7 +7,7 @@ import { TestClient } from "../helpers/start-gateway.ts";
 import { PATIENT, run, serve, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
-/** Of the upstream, in the middle of its answer. */
+/** The upstream is silent for so long in the middle of its answer. */
 const SILENT_MS = 3000;
 
 interface Shown {

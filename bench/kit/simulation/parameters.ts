@@ -47,7 +47,7 @@ function stated(results: URL, heading: string, figure: RegExp): number {
   return value;
 }
 
-/** Of the bench that lets as many clients join with tokens. */
+/** The bench lets so many clients join with tokens. */
 const JOINS_PER_SECOND = 5000;
 
 /** A session with its one listener is measured, near and far: what is between them is the listener's. */

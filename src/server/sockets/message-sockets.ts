@@ -26,7 +26,7 @@ interface MessageSocketHandlers<R> {
   readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
   /** null: it may not stay, and was ended. */
   readonly open: (request: R, port: UwsPort<unknown>, hold: HoldMessages) => VendorSocket | null;
-  /** Of the answer to the handshake, besides; default: none. */
+  /** Gives further headers for the answer to the handshake; default: none. */
   readonly headers?: (request: R) => Headers;
 }
 

@@ -36,7 +36,7 @@ interface Upgrade<T> {
   readonly data: T;
   /** Without it the client gets the first that it offered. */
   readonly subprotocol?: string;
-  /** Of the answer, besides. */
+  /** The answer has these headers, too. */
   readonly headers?: Headers;
 }
 

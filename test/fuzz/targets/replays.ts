@@ -3,28 +3,11 @@
 import { Chain } from "../../../src/recording/chain.ts";
 import { RecordingReader } from "../../../src/recording/format.ts";
 import { replay } from "../../../src/recording/player.ts";
-import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { createRecordedRig } from "../../unit/recording/recording-rig.ts";
+import { recordedLines } from "../../unit/recording/recording-rig.ts";
 import { linesOf, type Target } from "../target.ts";
 
 /** Lines without their hashes, which the target puts before them: only so does an edit reach the player. */
-const SEED = await recorded();
-
-async function recorded(): Promise<string> {
-  const rig = createRecordedRig();
-  const { send } = rig.join("format=ulaw_8000&events=words");
-  send({ type: "speak", text: "Hello there.", utterance_id: "u" });
-  await Promise.resolve();
-  rig.requests[0]?.head();
-  rig.requests[0]?.chunk(countingUlaw(600), { alignment: evenAlignment("Hello there.", 50) });
-  rig.requests[0]?.handlers.end();
-  rig.clock.advance(2000);
-  await rig.recordings.close();
-  return rig.disk
-    .lines()
-    .map((line) => line.slice(17))
-    .join("\n");
-}
+const SEED = (await recordedLines()).map((line) => line.slice(17)).join("\n");
 
 const replays: Target = {
   words: [

@@ -5,25 +5,14 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
 import { Chain } from "../../../src/recording/chain.ts";
-import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { createRecordedRig } from "../recording/recording-rig.ts";
+import { countingUlaw } from "../../helpers/session-rig.ts";
+import { recordedLines } from "../recording/recording-rig.ts";
 import { memoryIo } from "./memory-io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-replay-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function recorded(isRedacted = false): Promise<string[]> {
-  const rig = createRecordedRig({}, { isRedacted });
-  const { send } = rig.join("format=ulaw_8000&events=words");
-  send({ type: "speak", text: "Hello there.", utterance_id: "greeting" });
-  await Promise.resolve();
-  rig.requests[0]?.head();
-  rig.requests[0]?.chunk(countingUlaw(600), { alignment: evenAlignment("Hello there.", 50) });
-  rig.requests[0]?.handlers.end();
-  rig.clock.advance(2000);
-  await rig.recordings.close();
-  return rig.disk.lines();
-}
+const recorded = (isRedacted = false) => recordedLines({ isRedacted, utteranceId: "greeting" });
 
 async function replayed(lines: readonly string[], ...args: string[]) {
   const file = join(folder, "session.voicewire");

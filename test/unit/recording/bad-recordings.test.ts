@@ -2,21 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { Chain } from "../../../src/recording/chain.ts";
 import { replay } from "../../../src/recording/player.ts";
-import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { createRecordedRig, readLines } from "./recording-rig.ts";
-
-async function recordedLines(): Promise<string[]> {
-  const rig = createRecordedRig();
-  const { send } = rig.join("format=ulaw_8000&events=words");
-  send({ type: "speak", text: "Hello there.", utterance_id: "u" });
-  await Promise.resolve();
-  rig.requests[0]?.head();
-  rig.requests[0]?.chunk(countingUlaw(600), { alignment: evenAlignment("Hello there.", 50) });
-  rig.requests[0]?.handlers.end();
-  rig.clock.advance(2000);
-  await rig.recordings.close();
-  return rig.disk.lines();
-}
+import { countingUlaw } from "../../helpers/session-rig.ts";
+import { readLines, recordedLines } from "./recording-rig.ts";
 
 /** The lines with other JSON, and hashes that are right again. */
 function signedAgain(lines: readonly string[], edit: (json: string) => string): string[] {

@@ -7,7 +7,7 @@ import { type Recording, RecordingReader } from "../../../src/recording/format.t
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
-import { createRig } from "../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 
 export function createRecordedRig(
@@ -39,6 +39,20 @@ export function createRecordedRig(
     return replay(readLines(disk.lines(index)));
   };
   return { ...rig, disk, recordings: opened, replayed };
+}
+
+/** The lines of a session that has said one sentence. */
+export async function recordedLines({ isRedacted = false, utteranceId = "u" } = {}): Promise<string[]> {
+  const rig = createRecordedRig({}, { isRedacted });
+  const { send } = rig.join("format=ulaw_8000&events=words");
+  send({ type: "speak", text: "Hello there.", utterance_id: utteranceId });
+  await Promise.resolve();
+  rig.requests[0]?.head();
+  rig.requests[0]?.chunk(countingUlaw(600), { alignment: evenAlignment("Hello there.", 50) });
+  rig.requests[0]?.handlers.end();
+  rig.clock.advance(2000);
+  await rig.recordings.close();
+  return rig.disk.lines();
 }
 
 export function readLines(lines: readonly string[]): Recording {

@@ -94,7 +94,7 @@ class Supervisor {
   readonly #shared: Shared;
   readonly #workers: readonly WorkerProcess[];
   #opsUrl: string | null = null;
-  /** Of the operations port; the workers count their own. */
+  /** Counts the lines that the operations port has lost; workers count their own. */
   #lostAuditLines: () => number = () => 0;
   #closeOperations: () => void = () => undefined;
   #isDraining = false;
