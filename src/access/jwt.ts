@@ -40,7 +40,7 @@ export function verifyJwt(
   if (crit !== undefined || typeof kid !== "string") throw new AccessError("malformed");
   const known = keyOf(kid);
   if (alg !== known.algorithm) throw new AccessError("wrong_algorithm");
-  const input = Buffer.from(token.slice(0, -1 - signature.length), "latin1");
+  const input = token.slice(0, -1 - signature.length);
   if (!holds(known, input, Buffer.from(signature, "base64url"))) throw new AccessError("bad_signature");
   return { claims: objectOf(body), kid };
 }
@@ -48,20 +48,19 @@ export function verifyJwt(
 /** Throws TypeError for a key that can't sign. */
 export function signJwt(claims: Claims, { algorithm, key }: JwtKey, kid: string): string {
   const input = `${encode({ alg: algorithm, typ: "JWT", kid })}.${encode(claims)}`;
-  const bytes = Buffer.from(input, "latin1");
   const signature =
     algorithm === "HS256"
-      ? createHmac("sha256", key).update(bytes).digest()
-      : sign(digestOf(algorithm), bytes, keyInput(algorithm, key));
+      ? createHmac("sha256", key).update(input, "latin1").digest()
+      : sign(digestOf(algorithm), Buffer.from(input, "latin1"), keyInput(algorithm, key));
   return `${input}.${signature.toString("base64url")}`;
 }
 
-function holds({ algorithm, key }: JwtKey, input: Buffer, signature: Buffer): boolean {
+function holds({ algorithm, key }: JwtKey, input: string, signature: Buffer): boolean {
   if (algorithm === "HS256") {
-    const expected = createHmac("sha256", key).update(input).digest();
+    const expected = createHmac("sha256", key).update(input, "latin1").digest();
     return signature.length === expected.length && timingSafeEqual(signature, expected);
   }
-  return verify(digestOf(algorithm), input, keyInput(algorithm, key), signature);
+  return verify(digestOf(algorithm), Buffer.from(input, "latin1"), keyInput(algorithm, key), signature);
 }
 
 /** EdDSA has its own digest (RFC 8032). */

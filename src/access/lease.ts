@@ -174,7 +174,7 @@ export class Lease {
     if (this.#isClosed || endsInMs === null) return;
     const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - this.#warnBeforeMs);
     const { clock } = this.#options;
-    this.#timer = clock.at(clock.nowMs() + Math.min(waitMs, MAX_WAIT_MS), () => this.#wake());
+    this.#timer = clock.at(clock.nowMs() + shared(Math.min(waitMs, MAX_WAIT_MS)), () => this.#wake());
   }
 
   #wake(): void {
@@ -189,4 +189,9 @@ export class Lease {
     }
     this.#wait();
   }
+}
+
+/** In whole seconds, and then the rest: the runtime keeps a list for each length of timers, and thousands of leases begin at once. */
+function shared(waitMs: number): number {
+  return waitMs < 1000 ? waitMs : Math.floor(waitMs / 1000) * 1000;
 }

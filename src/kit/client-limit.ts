@@ -48,6 +48,8 @@ const NETWORK_GROUPS = 4;
  * (RFC 4291 section 2.5.5.2), and the /64 network of an IPv6 address. Any other text is itself.
  */
 export function clientOf(address: string): string {
+  // Asked several times for each connection: IPv4, as most have it, is known at once.
+  if (!address.includes(":")) return address;
   const groups = ipv6Groups(address);
   if (groups === null) return address;
   const [, , , , , mark, high = 0, low = 0] = groups;
