@@ -22,6 +22,8 @@ const SHORT_TEXT = "Good morning.";
 /** Rounds that are not counted: they open connections and compile the way. */
 const WARM_UP = 10;
 const PAUSE_MS = 5;
+/** It speaks at the pace of speech, so it takes a second each time. */
+const BY_HAND_EVERY = 3;
 
 const LOUDNESS_LUFS = -19;
 const MAX_DIFFERENCE_LU = 1.5;
@@ -47,6 +49,7 @@ runBench(async (bench) => {
     `byte (direct: undici, ws or a TCP socket, and the adapter's own request), or from \`speak\` to the first frame at the listener (${FORMAT}, default events, pace=burst, trim-ms 0).`,
     `${rounds} rounds; in each every service is asked directly and through the gateway in turn, one request at a time. Added: p50 through the gateway less p50 direct.`,
     "Both open a WebSocket or a Wyoming connection for every request, and keep their HTTP connection.",
+    `Beside them a gateway of \`ws\`, fetch and a timer, written by hand, asks the first upstream in one round of ${BY_HAND_EVERY}: what any gateway in Node adds on this machine.`,
     `Loudness: two voices 12 dB apart, loudness-lufs ${LOUDNESS_LUFS}; what the listener got, by another meter than the gateway's.`,
     `A service that dies: a voice at two services, the first of which ends its answer at each of ${places} places, reset or cut. Words by the events, and by the tones in the sound.`,
   );
@@ -83,13 +86,33 @@ async function measureFirstAudio(
     const direct = directClient({ name, service, url: urls[name] ?? "", format: FORMAT });
     ways.set(name, { direct, client, voiceId: voiceOf(name), directMs: [], gatewayMs: [] });
   }
-  for (let round = -warmUp; round < rounds; round += 1) {
-    for (const [name, way] of ways) await askBothWays(name, way, round);
-  }
-  for (const { client } of ways.values()) client[Symbol.dispose]();
   const first = ways.get(FIRST);
   if (first === undefined) throw new Error("The first upstream was not measured");
+  await using byHand = await bench.startGateway("baseline", portOf(urls));
+  using handClient = await SpeakingClient.open(byHand.port, "/");
+  const byHandMs: number[] = [];
+  for (let round = -warmUp; round < rounds; round += 1) {
+    for (const [name, way] of ways) await askBothWays(name, way, round);
+    if (round % BY_HAND_EVERY !== 0) continue;
+    const { firstFrameMs } = await handClient.say({ text: SHORT_TEXT, voice_id: first.voiceId });
+    if (round >= 0) byHandMs.push(firstFrameMs);
+  }
+  for (const { client } of ways.values()) client[Symbol.dispose]();
   for (const [name, way] of ways) reportFirstAudio(bench, name, way, addedMs(first));
+  reportByHand(bench, byHandMs, first);
+}
+
+/** No target: what the machine takes for the way there and back, whatever the gateway. */
+function reportByHand(bench: Bench, byHandMs: readonly number[], first: Ways): void {
+  const directMs = median(first.directMs);
+  bench.row({
+    figure: `services: first audio of the first upstream through a gateway written by hand, p50 / p95 (n=${byHandMs.length})`,
+    measured: `${shown(byHandMs)}, ${(median(byHandMs) - directMs).toFixed(2)} ms added`,
+    baseline: `${shown(first.directMs)} (direct); ${addedMs(first).toFixed(2)} ms added by voicewire`,
+    ratio: (median(byHandMs) / directMs).toFixed(3),
+    target: "",
+    isOk: true,
+  });
 }
 
 async function askBothWays(name: string, way: Ways, round: number): Promise<void> {
