@@ -49,19 +49,14 @@ describe("isolation of noisy speech", () => {
   // Hum itself is subtracted: what is left of "hum and pink" is its pink noise.
   it.each([
     ["white", 0, 11],
-    ["white", 5, 9.5],
     ["white", 10, 8.6],
     ["pink", 0, 8.3],
-    ["pink", 5, 6.95],
     ["pink", 10, 5.75],
     ["bare hum", 0, 17],
-    ["bare hum", 5, 18],
     ["bare hum", 10, 15],
     ["hum and pink", 0, 9],
-    ["hum and pink", 5, 7.8],
     ["hum and pink", 10, 6.8],
     ["street", 0, 8.3],
-    ["street", 5, 7.2],
     ["street", 10, 7.4],
   ] as const)("%s noise of %d dB: gains %d dB", async (noise, snrDb, gainDb) => {
     const gains: number[] = [];
