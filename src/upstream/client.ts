@@ -59,8 +59,8 @@ export interface UpstreamOptions {
 
 /**
  * `open` calls no handler before it returns; every failure comes through `error`. With several regions what fails before
- * its first chunk was handed on is asked of the next one; nothing else is retried here: only the session knows what was
- * said already.
+ * its first chunk was handed on is asked of the next one. But for that, and for 429s within `patienceMs`, nothing is asked
+ * for again here: only the session knows what was said already.
  */
 export interface UpstreamClient extends Upstream {
   /** `attempt`: of one base URL, and of the last one of several. */

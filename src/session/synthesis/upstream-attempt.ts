@@ -330,8 +330,8 @@ export class UpstreamAttempt implements Attempt {
 }
 
 /**
- * Whether the same request may do better. Who is turned away for too many requests was asked for again until patience was
- * over (upstream/governor.ts).
+ * Whether the same request may do better. A request that was turned away for too many (429) was asked for again already,
+ * until patience was over (upstream/transport/exchange.ts).
  */
 export function mayPass(error: GatewayError): boolean {
   return error.isRetryable && error.code !== "upstream_rate_limited";

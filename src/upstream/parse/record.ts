@@ -95,7 +95,6 @@ function toAlignment(record: Record<string, unknown>, key: string): Alignment | 
 }
 
 /** Lists of unequal length and times that are none are for the timing to mend: the audio beside them is good. */
-
 function isAlignment(value: unknown): value is Alignment {
   if (!isObject(value)) return false;
   const characters = value.characters;

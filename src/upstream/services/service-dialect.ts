@@ -117,7 +117,7 @@ export class ServiceDialect implements Dialect {
   }
 
   /** Such as an empty account, which some say with the status of too many requests. */
-  isFinal(refused: Refused): boolean {
+  isRefusalFinal(refused: Refused): boolean {
     return this.#refusal(refused).code !== "upstream_rate_limited";
   }
 

@@ -24,10 +24,10 @@ export interface ExchangeReceiver {
   sent(): void;
   /** Turned away for too many, it waits for its turn again: `sent` follows once more. */
   turnedAway?(): void;
-  /** Whether a refusal with this status, beside 429, may say that there are too many; its body decides (`isFinal`). */
+  /** Whether a refusal with this status, beside 429, may say that there are too many; its body decides (`isRefusalFinal`). */
   mayBeTooMany?(status: number): boolean;
-  /** Whether it is of no use to ask again, as the body of such a refusal says; without this it always is. */
-  isFinal?(refused: {
+  /** True: the body of such a refusal says not to ask again. Without this method it is always asked again. */
+  isRefusalFinal?(refused: {
     readonly status: number;
     readonly headers: ResponseHeaders;
     readonly body: Buffer;
@@ -188,7 +188,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const mayBeTooMany = receiver.mayBeTooMany?.(status) === true;
     if (mayBeTooMany || (status === 429 && this.#mayAskAgain(headers))) {
       this.#isTurnedAway = true;
-      this.#turnedAway = receiver.isFinal === undefined ? null : { status, headers, pieces: [] };
+      this.#turnedAway = receiver.isRefusalFinal === undefined ? null : { status, headers, pieces: [] };
       if (!mayBeTooMany) receiver.turnedAway?.();
       return;
     }
@@ -292,7 +292,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #isRefusalFinal(): boolean {
     if (this.#turnedAway === null) return false;
     const { pieces, ...refused } = this.#turnedAway;
-    return this.#options.receiver.isFinal?.({ ...refused, body: Buffer.concat(pieces) }) === true;
+    return this.#options.receiver.isRefusalFinal?.({ ...refused, body: Buffer.concat(pieces) }) === true;
   }
 
   #endRefusal(): void {

@@ -23,8 +23,8 @@ export interface Dialect {
   refusal(refused: Refused): GatewayError;
   /** Whether a refusal with this status, beside 429, may say that there are too many requests. Default: none does. */
   mayBeTooMany?(status: number): boolean;
-  /** Whether it is of no use to ask again after a 429 that says so. Without it: it always is. */
-  isFinal?(refused: Refused): boolean;
+  /** True: the body of such a refusal, or of a 429, says not to ask again. Without this method it is always asked again. */
+  isRefusalFinal?(refused: Refused): boolean;
   /** Any other error in the service's own words: which of several upstreams it is. Without it: as it is. */
   named?(error: GatewayError): GatewayError;
   /** The synthesis is over, however it ended. Idempotent. */
@@ -123,8 +123,8 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     return this.#dialect.mayBeTooMany?.(status) === true;
   }
 
-  isFinal(refused: Refused): boolean {
-    return this.#dialect.isFinal?.(refused) === true;
+  isRefusalFinal(refused: Refused): boolean {
+    return this.#dialect.isRefusalFinal?.(refused) === true;
   }
 
   get isComplete(): boolean {
