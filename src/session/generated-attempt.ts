@@ -1,5 +1,5 @@
 /** A tone, a ring or noise, as the answer of an upstream that comes as it is taken: nothing of it waits in memory. */
-import { encodeSamples, sampledFormatOf } from "../audio/analysis/silence.ts";
+import { encodeSamples, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { type GeneratedSound, generatedSamples } from "../audio/generated-sound.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { TimedSegment } from "./playback/segment-queue.ts";

@@ -1,5 +1,5 @@
 /** Sounds that clients send, or have made, to be played as they are: read, checked, and counted while they are kept. */
-import { bytesPerSample, sampledFormatOf } from "../audio/analysis/silence.ts";
+import { bytesPerSample, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { readWav, WavError } from "../audio/containers/wav-reader.ts";
 import { type GeneratedSound, RING } from "../audio/generated-sound.ts";
 import { GatewayError } from "../errors.ts";

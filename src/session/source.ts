@@ -4,9 +4,10 @@
  * cannot take it as it is.
  */
 
-import { decodeSamples, encodeSamples, type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
+import { silenceBytes } from "../audio/analysis/silence.ts";
 import { WholeSamples } from "../audio/analysis/whole-samples.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
+import { decodeSamples, encodeSamples, type SampleCodec } from "../audio/codecs/samples.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";

@@ -1,5 +1,5 @@
 /** How loud each voice is, learned from what it has said: the next utterance has its gain from the first word on. */
-import { sampledFormatOf } from "../audio/analysis/silence.ts";
+import { sampledFormatOf } from "../audio/codecs/samples.ts";
 import { Leveller, together } from "../audio/loudness/leveller.ts";
 import type { Loudness } from "../audio/loudness/loudness-meter.ts";
 import { GatewayError } from "../errors.ts";

@@ -3,7 +3,8 @@
  * played comes back as a carrier's does. So a call is the same to its session however it is reached.
  */
 
-import { type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
+import { silenceBytes } from "../audio/analysis/silence.ts";
+import type { SampleCodec } from "../audio/codecs/samples.ts";
 import { frameSamples } from "../audio/formats.ts";
 import type { Pacer } from "../delivery/pacer.ts";
 import type { Clock } from "../kit/clock.ts";

@@ -2,7 +2,7 @@
  * A dialogue as one request for each of its lines, in order: for services that know no dialogues, and for lines of several
  * upstreams. What comes is one response: times, and characters, go on from line to line.
  */
-import { bytesPerSample, sampledFormatOf } from "../audio/analysis/silence.ts";
+import { bytesPerSample, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";

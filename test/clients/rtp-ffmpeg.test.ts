@@ -7,7 +7,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { decodeSamples } from "../../src/audio/analysis/silence.ts";
+import { decodeSamples } from "../../src/audio/codecs/samples.ts";
 import { hasProgram, PATIENT, temporaryFolder } from "../cli/program.ts";
 import { type FakeUpstream, ndjsonSpeech, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";

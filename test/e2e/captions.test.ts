@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { decodeSamples } from "../../src/audio/analysis/silence.ts";
+import { decodeSamples } from "../../src/audio/codecs/samples.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { countingUlaw, createRig } from "../helpers/session-rig.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";

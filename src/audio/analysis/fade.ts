@@ -1,5 +1,5 @@
 /** Fades that keep the splice of two pieces of audio from clicking. */
-import { decodeSamples, encodeSamples, type SampleCodec } from "./silence.ts";
+import { decodeSamples, encodeSamples, type SampleCodec } from "../codecs/samples.ts";
 
 /**
  * Gain of a fade at sample `index` of `length`: exactly 0 at the first, 1 from `length` on, half a Hann window

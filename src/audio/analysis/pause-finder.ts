@@ -1,6 +1,7 @@
 /** Where speech pauses: the stretches of silence in an upstream's G.711 or PCM. Compressed audio is not looked into. */
 
-import { bytesPerSample, type SampleCodec, sampledFormatOf, silentRun } from "./silence.ts";
+import { bytesPerSample, type SampleCodec, sampledFormatOf } from "../codecs/samples.ts";
+import { silentRun } from "./silence.ts";
 import { WholeSamples } from "./whole-samples.ts";
 
 /** Seconds from the start of the audio. */

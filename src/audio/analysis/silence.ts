@@ -1,42 +1,10 @@
 /** Silence in the bytes of G.711 and PCM: how much there is at either end, and how to make some. */
 
-import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../codecs/g711.ts";
-import { bytesOf } from "../codecs/pcm.ts";
-import { parseUpstreamFormat } from "../formats.ts";
+import { decodeAlaw, decodeUlaw } from "../codecs/g711.ts";
+import { bytesPerSample, encodeSamples, type SampleCodec } from "../codecs/samples.ts";
 
 /** Samples within +-100 of 32768 are silence: about -50 dB. */
 export const SILENCE_LEVEL = 100;
-
-/** Codecs whose bytes can be cut at any sample. PCM is 16-bit little-endian. */
-export type SampleCodec = "ulaw" | "alaw" | "pcm";
-
-/** Codec and rate (Hz) of an upstream's format; null where it is compressed, or unknown. */
-export function sampledFormatOf(
-  format: string,
-): { readonly codec: SampleCodec; readonly sampleRate: number } | null {
-  const { codec, sampleRate } = parseUpstreamFormat(format) ?? {};
-  const isSampled = codec === "ulaw" || codec === "alaw" || codec === "pcm";
-  return isSampled && sampleRate !== undefined ? { codec, sampleRate } : null;
-}
-
-export function bytesPerSample(codec: SampleCodec): 1 | 2 {
-  return codec === "pcm" ? 2 : 1;
-}
-
-/** Whole samples to 16 bits. The result is the caller's own: never a view of `bytes`. */
-export function decodeSamples(codec: SampleCodec, bytes: Uint8Array): Int16Array {
-  if (codec === "ulaw") return decodeUlaw(bytes);
-  if (codec === "alaw") return decodeAlaw(bytes);
-  const pcm = new Int16Array(bytes.length >> 1);
-  bytesOf(pcm).set(bytes.subarray(0, pcm.byteLength));
-  return pcm;
-}
-
-/** PCM comes back as a view of `pcm`. */
-export function encodeSamples(codec: SampleCodec, pcm: Int16Array): Uint8Array {
-  if (codec === "ulaw") return encodeUlaw(pcm);
-  return codec === "alaw" ? encodeAlaw(pcm) : bytesOf(pcm);
-}
 
 /** `samples` of zero; A-law has no zero, so its nearest level (+8). */
 export function silenceBytes(codec: SampleCodec, samples: number): Uint8Array {

@@ -1,7 +1,7 @@
 /** The samples of G.711 or PCM that comes in pieces cut anywhere: half a sample waits for the rest of it. */
 
 import { bytesOf, PcmAligner } from "../codecs/pcm.ts";
-import { bytesPerSample, type SampleCodec } from "./silence.ts";
+import { bytesPerSample, type SampleCodec } from "../codecs/samples.ts";
 
 export class WholeSamples {
   readonly codec: SampleCodec;

@@ -3,9 +3,10 @@
  * another codec. Frames in, bytes out, synchronously; one object for each listener.
  */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import { type SampleCodec, silenceBytes } from "../analysis/silence.ts";
+import { silenceBytes } from "../analysis/silence.ts";
 import { concatBytes } from "../bytes.ts";
 import { createMp3Encoder, type Mp3Encoder } from "../codecs/mp3.ts";
+import type { SampleCodec } from "../codecs/samples.ts";
 import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
 import { OggOpusStream } from "./ogg-stream.ts";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "./wav.ts";

@@ -3,7 +3,7 @@
  * front of a stream, of each of its chunks or of each sentence, where samples alone were asked for; and many say no length.
  */
 import { GatewayError } from "../../errors.ts";
-import type { SampleCodec } from "../analysis/silence.ts";
+import type { SampleCodec } from "../codecs/samples.ts";
 import { isWavHeader } from "./wav.ts";
 
 export interface Sampled {

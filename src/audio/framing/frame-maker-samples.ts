@@ -1,6 +1,7 @@
 /** Frames of G.711 and PCM: synchronous, bit-exact where bytes are passed through. */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import { encodeSamples, type SampleCodec, silenceBytes } from "../analysis/silence.ts";
+import { silenceBytes } from "../analysis/silence.ts";
+import { encodeSamples, type SampleCodec } from "../codecs/samples.ts";
 import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
 import { RateConverter } from "../resample/rate-converter.ts";
 import type { FrameHandlers, FrameMaker } from "./frames.ts";

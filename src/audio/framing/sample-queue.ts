@@ -8,7 +8,8 @@
  * is old is found by going through the memory of every session.
  */
 import { riseGain, scaleSamples } from "../analysis/fade.ts";
-import { bytesPerSample, isSoundAt, type SampleCodec, SilenceMeter } from "../analysis/silence.ts";
+import { isSoundAt, SilenceMeter } from "../analysis/silence.ts";
+import { bytesPerSample, type SampleCodec } from "../codecs/samples.ts";
 
 /** The store grows in multiples of this. */
 const GRAIN_BYTES = 16_384;

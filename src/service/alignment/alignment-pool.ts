@@ -2,7 +2,7 @@
  * Finds the words of texts in their audio, with the embedded voice as the reference. The thread starts with the first response
  * that needs it, and ends when none has for a while.
  */
-import { sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { Logger } from "../../kit/log.ts";
 import { type PoolJob, WorkerPool } from "../../kit/worker-pool.ts";

@@ -1,6 +1,7 @@
 /** The alignment thread: speaks each text with the engine's voices, and finds its words in the audio that comes. */
-import { decodeSamples, sampledFormatOf } from "../../audio/analysis/silence.ts";
+
 import { WholeSamples } from "../../audio/analysis/whole-samples.ts";
+import { decodeSamples, sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { type SendReply, serveJobs } from "../../kit/serve-jobs.ts";
 import type { FoundWord } from "../../timing/aligner.ts";
 import { Engine } from "../voice/engine/engine.ts";

@@ -6,8 +6,8 @@
  *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
  */
 
-import { bytesPerSample, decodeSamples, sampledFormatOf } from "../../audio/analysis/silence.ts";
 import { createOpusDecoder, type OpusDecoder } from "../../audio/codecs/opus-decoder.ts";
+import { bytesPerSample, decodeSamples, sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { opusPacketSamples48k } from "../../audio/containers/ogg-reader.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import { Rendition, type RenditionOptions, type RenditionShape } from "../../delivery/rendition.ts";

@@ -1,5 +1,6 @@
 /** Where in an upstream's audio the first sound is, looked for as the audio comes in. */
-import { SilenceMeter, sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { SilenceMeter } from "../../audio/analysis/silence.ts";
+import { sampledFormatOf } from "../../audio/codecs/samples.ts";
 
 export class SoundFinder {
   readonly #meter: SilenceMeter | null;

@@ -1,5 +1,5 @@
 /** How loud each moment of a session's audio is, for who looks at its recording. */
-import { sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
 import type { Slice } from "../source.ts";
 import type { Tape } from "./tape.ts";

@@ -1,5 +1,5 @@
 /** Samples of a sound at any rate and from any place on: what goes on is read on, what jumps begins there. */
-import { bytesPerSample, decodeSamples, sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { bytesPerSample, decodeSamples, sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { type GeneratedSound, generatedSamples } from "../../audio/generated-sound.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
 import { ticksPerSample } from "../../timing/ticks.ts";

@@ -2,10 +2,11 @@
  * A service's audio as the format that was asked for. Where the service makes just that, its bytes pass as they are, but for
  * WAV headers; otherwise they are decoded, brought to the rate, and encoded.
  */
-import { decodeSamples, type SampleCodec, SilenceMeter } from "../../audio/analysis/silence.ts";
+import { SilenceMeter } from "../../audio/analysis/silence.ts";
 import { WholeSamples } from "../../audio/analysis/whole-samples.ts";
 import { concatBytes } from "../../audio/bytes.ts";
 import { bytesOf } from "../../audio/codecs/pcm.ts";
+import { decodeSamples, type SampleCodec } from "../../audio/codecs/samples.ts";
 import type { StreamEncoder } from "../../audio/containers/encode.ts";
 import { type Sampled, WavStripper } from "../../audio/containers/wav-stripper.ts";
 import type { UpstreamFormat } from "../../audio/formats.ts";

@@ -2,7 +2,7 @@
  * How far an answer has come in its text, by its own times: an answer that is cut off between two records ends as one that is
  * whole does, over HTTP, and what it lacks would be lost without a word.
  */
-import { bytesPerSample, sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { bytesPerSample, sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { GatewayError } from "../../errors.ts";
 import type { SynthesisChunk, SynthesisRequest } from "../types.ts";
 

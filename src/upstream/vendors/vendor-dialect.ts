@@ -1,5 +1,5 @@
 /** How the vendor answers a request for speech, and every service of its interface. */
-import { sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { sampledFormatOf } from "../../audio/codecs/samples.ts";
 import { isWavHeader } from "../../audio/containers/wav.ts";
 import { GatewayError } from "../../errors.ts";
 import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { riseGain, scaleSamples } from "../../../src/audio/analysis/fade.ts";
-import { decodeSamples, encodeSamples } from "../../../src/audio/analysis/silence.ts";
+import { decodeSamples, encodeSamples } from "../../../src/audio/codecs/samples.ts";
 import { spliceStep } from "../../helpers/splice-step.ts";
 import { noise, tone } from "./helpers.ts";
 

@@ -1,14 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PauseFinder, type Silence } from "../../../src/audio/analysis/pause-finder.ts";
-import {
-  decodeSamples,
-  encodeSamples,
-  SILENCE_LEVEL,
-  sampledFormatOf,
-} from "../../../src/audio/analysis/silence.ts";
+import { SILENCE_LEVEL } from "../../../src/audio/analysis/silence.ts";
 import { encodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { decodeSamples, encodeSamples, sampledFormatOf } from "../../../src/audio/codecs/samples.ts";
 import { anySplits, pieces, SAMPLED_FORMATS, splits } from "./helpers.ts";
 
 const RATE = 8000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeSamples, encodeSamples } from "../../../src/audio/analysis/silence.ts";
+import { decodeSamples, encodeSamples } from "../../../src/audio/codecs/samples.ts";
 import { Leveller } from "../../../src/audio/loudness/leveller.ts";
 import { LoudnessMeter } from "../../../src/audio/loudness/loudness-meter.ts";
 import { Source } from "../../../src/session/source.ts";

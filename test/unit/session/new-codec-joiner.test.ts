@@ -1,7 +1,7 @@
 /** One that joins in the middle in a codec which nobody has yet: it hears what those hear who had it from the beginning. */
 import { describe, expect, it } from "vitest";
-import { encodeSamples, sampledFormatOf } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
+import { encodeSamples, sampledFormatOf } from "../../../src/audio/codecs/samples.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../helpers/slow-encoder.ts";

@@ -1,5 +1,5 @@
 /** Speech for the session rig: tones with silence around them, timed character by character, answered as they are asked for. */
-import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/analysis/silence.ts";
+import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/codecs/samples.ts";
 import type { Alignment } from "../../../src/timing/alignment.ts";
 import type { SpeechRequest } from "../../../src/upstream/types.ts";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";

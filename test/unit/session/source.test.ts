@@ -1,9 +1,9 @@
 import { OpusDecoder } from "opus-decoder";
 import { describe, expect, it } from "vitest";
-import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { createOpusDecoder } from "../../../src/audio/codecs/opus-decoder.ts";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/codecs/samples.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { type Slice, Source, silenceSlice } from "../../../src/session/source.ts";

@@ -1,6 +1,6 @@
 /** A rendition made of what is kept: its samples stand where they do for whoever had it from the beginning. */
 import { describe, expect, it } from "vitest";
-import { encodeSamples } from "../../../../src/audio/analysis/silence.ts";
+import { encodeSamples } from "../../../../src/audio/codecs/samples.ts";
 import type { Rendition } from "../../../../src/delivery/rendition.ts";
 import { renditionFrom } from "../../../../src/session/output/rendered-audio.ts";
 import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
