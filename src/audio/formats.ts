@@ -61,6 +61,15 @@ export function parseUpstreamFormat(name: string): UpstreamFormat | undefined {
   return UPSTREAM_FORMATS.get(name);
 }
 
+/** Bytes of a millisecond in an upstream format: exact for G.711 and PCM, by the nominal bit rate for MP3 and Opus. */
+export function bytesPerMs(format: string): number {
+  const facts = parseUpstreamFormat(format);
+  if (facts === undefined) return 8;
+  const { codec, sampleRate, bitrateKbps } = facts;
+  if (bitrateKbps !== null) return bitrateKbps / 8;
+  return (sampleRate * (codec === "pcm" || codec === "wav" ? 2 : 1)) / 1000;
+}
+
 function readName(name: string): UpstreamFormat {
   const match = NAME_PATTERN.exec(name);
   if (match === null) throw new TypeError(`Cannot read the format name: "${name}"`);

@@ -1,9 +1,9 @@
 /** A tone, a ring or noise, as the answer of an upstream that comes as it is taken: nothing of it waits in memory. */
 import { encodeSamples, sampledFormatOf } from "../audio/codecs/samples.ts";
+import { bytesPerMs } from "../audio/formats.ts";
 import { type GeneratedSound, generatedSamples } from "../audio/generated-sound.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { TimedSegment } from "./playback/segment-queue.ts";
-import { bytesPerMs } from "./source.ts";
 import type { Attempt } from "./synthesis/upstream-attempt.ts";
 
 /** What is taken at once, and ahead: what is said next waits so long for a sound that gives way to it, ms. */

@@ -25,14 +25,6 @@ const OPUS_SILENCE_SAMPLES = 960;
  */
 export const OPUS_RISE_PACKETS = 10;
 
-/** Bytes of a millisecond in an upstream format: exact for G.711 and PCM, the nominal bit rate for Opus. */
-export function bytesPerMs(format: string): number {
-  const facts = parseUpstreamFormat(format);
-  if (facts === undefined) return 8;
-  if (facts.bitrateKbps !== null) return facts.bitrateKbps / 8;
-  return (facts.sampleRate * (facts.codec === "pcm" ? 2 : 1)) / 1000;
-}
-
 /** Whether a source keeps the very bytes of such a format that it was given (Opus), and does not copy them. */
 export function keepsBytes(format: string): boolean {
   return parseUpstreamFormat(format)?.codec === "opus";

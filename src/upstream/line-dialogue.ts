@@ -2,9 +2,8 @@
  * A dialogue as one request for each of its lines, in order: for services that know no dialogues, and for lines of several
  * upstreams. What comes is one response: times, and characters, go on from line to line.
  */
-import { bytesPerSample, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
-import { parseUpstreamFormat } from "../audio/formats.ts";
+import { bytesPerMs, parseUpstreamFormat } from "../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Alignment } from "../timing/alignment.ts";
 import type {
@@ -180,15 +179,8 @@ class AudioLength {
   #before = 0;
 
   constructor(format: string) {
-    const sampled = sampledFormatOf(format);
-    const { codec, bitrateKbps } = parseUpstreamFormat(format) ?? {};
-    const nominal = ((bitrateKbps ?? 64) * 1000) / 8;
-    this.#bytesPerSecond =
-      sampled !== null
-        ? sampled.sampleRate * bytesPerSample(sampled.codec)
-        : codec === "opus"
-          ? null
-          : nominal;
+    const isOpus = parseUpstreamFormat(format)?.codec === "opus";
+    this.#bytesPerSecond = isOpus ? null : bytesPerMs(format) * 1000;
   }
 
   get seconds(): number {

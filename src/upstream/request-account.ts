@@ -1,5 +1,5 @@
 /** What one request to a speech service cost: gathered while it runs, noted in the ledger once, when it is over. */
-import { parseUpstreamFormat } from "../audio/formats.ts";
+import { bytesPerMs } from "../audio/formats.ts";
 import type { CostSource, LedgerSink } from "../ledger/entries.ts";
 import type { SynthesisHead, SynthesisRequest } from "./types.ts";
 
@@ -70,20 +70,12 @@ export class RequestAccount {
       ...this.#place,
       chars_billed: source === "refused" ? 0 : billed,
       source,
-      audio_ms: Math.round(msOf(this.#request.outputFormat, this.#audioBytes)),
+      audio_ms: Math.round(this.#audioBytes / bytesPerMs(this.#request.outputFormat)),
       cached: false,
       outcome,
       request_id: this.#head?.requestId ?? null,
     });
   }
-}
-
-/** Exact for G.711 and PCM; by the nominal bit rate of what is compressed. */
-function msOf(format: string, bytes: number): number {
-  const facts = parseUpstreamFormat(format);
-  if (facts === undefined) return 0;
-  const { codec, sampleRate, bitrateKbps } = facts;
-  return bytes / (bitrateKbps === null ? (sampleRate * (codec === "pcm" ? 2 : 1)) / 1000 : bitrateKbps / 8);
 }
 
 function codePoints(text: string): number {

@@ -8,8 +8,7 @@ import { silentPacket } from "../audio/codecs/opus-packet.ts";
 import { bytesOf, PcmAligner } from "../audio/codecs/pcm.ts";
 import { OggOpusPages } from "../audio/containers/ogg.ts";
 import { OggOpusReader } from "../audio/containers/ogg-reader.ts";
-import { parseUpstreamFormat } from "../audio/formats.ts";
-import { bytesPerMs } from "../session/source.ts";
+import { bytesPerMs, parseUpstreamFormat } from "../audio/formats.ts";
 import { Mp3Head, type ResponseFilter } from "./mp3-head.ts";
 
 export interface JoinedAudio {

@@ -28,7 +28,7 @@ export function namedFormat(encoding: string, sampleRate: number): AudioFormat |
   return null;
 }
 
-/** Bytes of a millisecond; Opus packets have none. */
+/** Bytes of a millisecond of a listener's format, not of an upstream's; Opus packets have none. */
 export function bytesPerMs(format: AudioFormat): number {
   const [codec, rate] = format.split("_");
   return ((codec === "pcm" ? 2 : 1) * Number(rate)) / 1000;

@@ -3,6 +3,7 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
 import { FlacEncoder } from "../../audio/codecs/flac.ts";
 import { PcmAligner } from "../../audio/codecs/pcm.ts";
+import { bytesPerMs } from "../../audio/formats.ts";
 import { GatewayError } from "../../errors.ts";
 import {
   audioDelta,
@@ -15,7 +16,6 @@ import {
   type SpeechFormat,
 } from "../../protocol/openai.ts";
 import { defaultModelFor } from "../../protocol/upstream-voice.ts";
-import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
 import { beginHttpSpan } from "../http-span.ts";

@@ -1,4 +1,6 @@
 /** The commands `prepare`, and `play` of what was prepared. */
+
+import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { PrepareCommand, SpeakCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
@@ -7,7 +9,6 @@ import type { Participant } from "../connections/participant.ts";
 import { Utterance } from "../playback/utterance.ts";
 import type { Session } from "../session.ts";
 import { soundOf } from "../sound.ts";
-import { bytesPerMs } from "../source.ts";
 import { PreparedSpeech } from "./prepared-speech.ts";
 
 /** Who asks. */

@@ -1,11 +1,12 @@
 /** A text that is synthesized ahead: asks for its segments one after the other, and keeps all that comes. */
+
+import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import type { Need } from "../route.ts";
-import { bytesPerMs } from "../source.ts";
 import { askFor, chooseFormat } from "../synthesis/segment-request.ts";
 import type { UpstreamAttempt } from "../synthesis/upstream-attempt.ts";
 import { whenSettled } from "../tape/tape.ts";

@@ -4,6 +4,7 @@
  * budget allows.
  */
 
+import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import { soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -14,7 +15,7 @@ import type { OutputRouter } from "../output/output-router.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
-import { bytesPerMs, keepsBytes } from "../source.ts";
+import { keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
 import { askFor, chooseFormat, chooseLevel } from "./segment-request.ts";
 import { type Asked, Speculation } from "./speculation.ts";

@@ -2,7 +2,8 @@
  * How far an answer has come in its text, by its own times: an answer that is cut off between two records ends as one that is
  * whole does, over HTTP, and what it lacks would be lost without a word.
  */
-import { bytesPerSample, sampledFormatOf } from "../../audio/codecs/samples.ts";
+import { sampledFormatOf } from "../../audio/codecs/samples.ts";
+import { bytesPerMs } from "../../audio/formats.ts";
 import { GatewayError } from "../../errors.ts";
 import type { SynthesisChunk, SynthesisRequest } from "../types.ts";
 
@@ -56,6 +57,5 @@ export class TimedText {
 
 /** null: how long its audio is can't be seen. */
 function bytesPerSecondOf(format: string): number | null {
-  const sampled = sampledFormatOf(format);
-  return sampled === null ? null : bytesPerSample(sampled.codec) * sampled.sampleRate;
+  return sampledFormatOf(format) === null ? null : bytesPerMs(format) * 1000;
 }

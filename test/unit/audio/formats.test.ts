@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   AUDIO_FORMATS,
+  bytesPerMs,
   frameSamples,
   isFrameLengthAllowed,
   OUTPUT_FORMATS,
@@ -36,6 +37,19 @@ describe("parseUpstreamFormat()", () => {
     for (const name of ["", "mp3_44100", "pcm_11025", "ULAW_8000", "opus_48000", "wav_8000_16", "toString"]) {
       expect(parseUpstreamFormat(name)).toBeUndefined();
     }
+  });
+});
+
+describe("bytesPerMs()", () => {
+  it.each([
+    ["ulaw_8000", 8],
+    ["alaw_8000", 8],
+    ["pcm_22050", 44.1],
+    ["wav_48000", 96],
+    ["mp3_44100_128", 16],
+    ["opus_48000_32", 4],
+  ])("%s: %d bytes", (format, bytes) => {
+    expect(bytesPerMs(format)).toBeCloseTo(bytes, 9);
   });
 });
 
