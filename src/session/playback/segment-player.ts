@@ -71,13 +71,13 @@ interface Wanted {
 }
 
 /** A response that broke off: not recovered yet; all its text is there; its rest comes with another response. */
-type Ending = "open" | "whole" | "cut";
+type BreakState = "open" | "whole" | "cut";
 
 export class SegmentPlayer {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
   #segment: TimedSegment;
-  #ending: Ending = "open";
+  #breakState: BreakState = "open";
   readonly #carryOver: CarryOver;
   readonly #source: Source;
   readonly events: SegmentEvents;
@@ -123,7 +123,7 @@ export class SegmentPlayer {
 
   /** All of `segment` has come: the response did not break off, or it ends with the audio that is here. */
   get isWhole(): boolean {
-    return this.attempt.isComplete && (this.attempt.error === null || this.#ending !== "open");
+    return this.attempt.isComplete && (this.attempt.error === null || this.#breakState !== "open");
   }
 
   /** The segment with the punctuation behind it: it asks for the pause that follows. */
@@ -279,12 +279,12 @@ export class SegmentPlayer {
 
   /** All that is to be said of it is here: it ends as if it had ended well. */
   endWhole(): void {
-    this.#ending = "whole";
+    this.#breakState = "whole";
   }
 
   /** It ends here, and what is behind comes with another response. Of what was rendered already nothing is taken back. */
   endAt(end: KnownEnd): void {
-    this.#ending = "cut";
+    this.#breakState = "cut";
     this.#isTailTrimmed = true;
     const { attempt, utterance } = this;
     const spokenEnd = end.spokenEnd ?? attempt.segment.start;

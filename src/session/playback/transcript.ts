@@ -45,7 +45,7 @@ export interface VoiceSpan extends Span {
 }
 
 /** null: its end is not known, or has not come. */
-interface Ending {
+interface KnownEndTicks {
   readonly endTicks: number | null;
 }
 
@@ -185,12 +185,12 @@ export class Transcript {
   }
 }
 
-function isHeard(span: Ending | undefined, ticks: number): boolean {
+function isHeard(span: KnownEndTicks | undefined, ticks: number): boolean {
   return (span?.endTicks ?? Number.POSITIVE_INFINITY) < ticks;
 }
 
 /** Without what was heard before `ticks`, but for the last of that. `spans`: rising. */
-function unheard<T extends Ending>(spans: T[], ticks: number): T[] {
+function unheard<T extends KnownEndTicks>(spans: T[], ticks: number): T[] {
   const next = spans.findIndex((span) => !isHeard(span, ticks));
   const from = Math.max((next < 0 ? spans.length : next) - 1, spans.length - MAX_HEARD);
   return from > 0 ? spans.slice(from) : spans;

@@ -121,7 +121,7 @@ interface Interrupted extends AnyState {
 type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
 
 /** Where its audio has ended. */
-export interface Ending {
+export interface AudioEnd {
   readonly endTicks: number;
   readonly padTicks: number;
 }
@@ -467,14 +467,14 @@ export class Utterance {
   }
 
   /** Its last audio is rendered. No more text comes. */
-  end({ endTicks, padTicks }: Ending): void {
+  end({ endTicks, padTicks }: AudioEnd): void {
     const { startTicks } = this;
     const { transcript, resumption } = this.#state;
     this.#state = { kind: "played", startTicks, endTicks, padTicks, transcript, resumption };
   }
 
   /** As `end`, because a request for it has failed. `lost`: text of which no more comes. */
-  fail({ endTicks, padTicks }: Ending, why: Pick<Failed, "error" | "lost">): void {
+  fail({ endTicks, padTicks }: AudioEnd, why: Pick<Failed, "error" | "lost">): void {
     const { startTicks } = this;
     const { transcript, resumption } = this.#state;
     this.#state = { kind: "failed", startTicks, endTicks, padTicks, transcript, resumption, ...why };

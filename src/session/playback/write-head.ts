@@ -18,7 +18,7 @@ import type { UnderSounds } from "../under/under-sounds.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import { Splice } from "./splice.ts";
 import { UnsentSegments } from "./unsent-segments.ts";
-import type { Ending, Utterance } from "./utterance.ts";
+import type { AudioEnd, Utterance } from "./utterance.ts";
 
 /** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
 const RECENT_TICKS = 2000 * TICKS_PER_MS;
@@ -153,7 +153,7 @@ export class WriteHead {
   }
 
   /** Its last audio is rendered: everybody's last frame is filled. */
-  endUtterance(utterance: Utterance): Ending {
+  endUtterance(utterance: Utterance): AudioEnd {
     if (utterance.startTicks === null) return { endTicks: this.#ticks, padTicks: 0 };
     this.#fillEmitted(utterance);
     const endTicks = this.#ticks;
