@@ -2,6 +2,9 @@
  * Every error voicewire can report, as one table: what it means, the WebSocket close code when it ends a
  * connection, the HTTP status when it answers a request, and whether the same call may work later.
  * docs/protocol.md prints the same table; test/errors.test.ts holds the two together.
+ *
+ * The vendor's sockets and jambonz's close with the code that their own interface has: protocol/elevenlabs/socket-faults.ts,
+ * vendor-sockets/jambonz-tts.ts. Codes of RFC 6455 have names in kit/close-codes.ts.
  */
 
 interface ErrorRow {

@@ -5,6 +5,7 @@
 import type { LiveContainer } from "../../audio/containers/live-container.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import type { Timer } from "../../kit/clock.ts";
+import { GOING_AWAY, NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { PlayerEvent, PlayerListener } from "../relayed/far-listener.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
@@ -20,7 +21,7 @@ export interface AudioListenerOptions extends Omit<ResponseWriterOptions, "onLos
 /** So long after the end of an utterance without another frame nothing is being said, ms: more than two batches. */
 const QUIET_MS = 250;
 /** WebSocket close codes of an ordinary end. */
-const ORDINARY_ENDS: readonly number[] = [1000, 1001];
+const ORDINARY_ENDS: readonly number[] = [NORMAL_CLOSURE, GOING_AWAY];
 
 export class AudioListener implements PlayerListener {
   readonly surface = "audio";

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
 import { type ErrorCode, GatewayError } from "../../errors.ts";
+import { ABNORMAL_CLOSURE, GOING_AWAY, NO_CODE, NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import {
   type LineEvents,
   type LineRequest,
@@ -19,9 +20,6 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 /** How long the other side may take to close, ms. */
 const CLOSE_TIMEOUT_MS = 1000;
-const CLOSED_WELL = 1000;
-/** Closed without a code, and without a word. */
-const [GOING_AWAY, NO_CODE, BROKEN_OFF] = [1001, 1005, 1006];
 /** Codes from here on are a status of HTTP. */
 const STATUS_CODES_FROM = 4000;
 const STATUS_OF_CODE: ReadonlyMap<number, number> = new Map([
@@ -80,7 +78,7 @@ class WebSocketConnection implements OpenLine {
     if (this.#isOpen) {
       // Paused, it would not see the other side close.
       this.#socket.resume();
-      this.#socket.close(CLOSED_WELL);
+      this.#socket.close(NORMAL_CLOSURE);
     } else if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
   }
   destroy(): void {
@@ -158,8 +156,8 @@ class WebSocketConnection implements OpenLine {
   }
 
   #closed(code: number): void {
-    const isWell = [CLOSED_WELL, GOING_AWAY, NO_CODE].includes(code);
-    if (code === BROKEN_OFF) {
+    const isWell = [NORMAL_CLOSURE, GOING_AWAY, NO_CODE].includes(code);
+    if (code === ABNORMAL_CLOSURE) {
       this.#events.failed(lineError("ECONNRESET", "The WebSocket broke off"));
       return;
     }
