@@ -1,5 +1,5 @@
 /**
- * The door: who a request is from, by the key or token that it shows. Reads tokens, and answers from memory: nothing here waits.
+ * Who shows a credential: keys and tokens are checked here. It reads tokens, and answers from memory: nothing here waits.
  */
 import { hash, randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
