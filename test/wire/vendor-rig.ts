@@ -21,7 +21,7 @@ import {
   type VendorSockets,
 } from "../../src/server/sockets/vendor-socket.ts";
 
-import { createUpstream, type UpstreamClient } from "../../src/upstream/client.ts";
+import { createUpstream, type UpstreamClient } from "../../src/upstream/regional-upstream.ts";
 import { OPEN_CHECKS, OPEN_DOOR } from "../helpers/open-door.ts";
 import { until } from "../helpers/until.ts";
 

@@ -1,7 +1,7 @@
 /** The phrase cache between the real client and the embedded service: speech is the same with it and without. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PhraseCache } from "../../../src/upstream/cache/phrase-cache.ts";
-import type { UpstreamClient } from "../../../src/upstream/client.ts";
+import type { UpstreamClient } from "../../../src/upstream/regional-upstream.ts";
 import type {
   SpeechRequest,
   SynthesisChunk,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { chooseUpstream } from "../../../src/cli/serve/upstream.ts";
 import { settingsFrom } from "../../../src/cli/settings.ts";
 import type { Config } from "../../../src/config.ts";
-import { createUpstream } from "../../../src/upstream/client.ts";
+import { createUpstream } from "../../../src/upstream/regional-upstream.ts";
 import { REGION_URLS, regionNames } from "../../../src/upstream/vendors/vendor-regions.ts";
 
 function choose(settings: Partial<Config>) {

@@ -1,6 +1,10 @@
 /** A client with small bounds, the usual request, and a recorder of what the handlers of a synthesis got. */
 import type { GatewayError } from "../../../src/errors.ts";
-import { createUpstream, type UpstreamClient, type UpstreamOptions } from "../../../src/upstream/client.ts";
+import {
+  createUpstream,
+  type UpstreamClient,
+  type UpstreamOptions,
+} from "../../../src/upstream/regional-upstream.ts";
 import type {
   SpeechRequest,
   SynthesisChunk,

@@ -1,6 +1,6 @@
 /** The upstream client against a real HTTP server: what it asks, what it makes of good answers. */
 import { describe, expect, it } from "vitest";
-import { createUpstream, REGION_URLS, regionUrl } from "../../../src/upstream/client.ts";
+import { createUpstream, REGION_URLS, regionUrl } from "../../../src/upstream/regional-upstream.ts";
 import type { DialogueRequest, SynthesisRequest } from "../../../src/upstream/types.ts";
 import {
   FAKE_VOICES,
