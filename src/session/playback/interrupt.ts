@@ -1,40 +1,19 @@
-/** Cutting speech: receipts say what was heard, frames that were not sent are dropped, other utterances are said again. */
-import type { LoggedEvent } from "../../delivery/event-log.ts";
+/** Interruptions: which utterances are cut, and when; what a cut does is in cut.ts. */
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
-import type { Heard } from "../../protocol/events.ts";
-import type { ListenersHeard, Playout } from "../connections/playout.ts";
-import type { EventWriter } from "../events/event-writer.ts";
-import { writeFinished, writeInterrupted, writeSoundInterrupted } from "../events/utterance-events.ts";
-import type { ComingAudio } from "../heard-share.ts";
-import type { OutputRouter } from "../output/output-router.ts";
-import type { SessionDeps } from "../ports.ts";
-import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import type { Playout } from "../connections/playout.ts";
+import { writeSoundInterrupted } from "../events/utterance-events.ts";
 import { entering } from "../tape/tape.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
+import { type CutParts, cutNow, type InterruptReceipt } from "./cut.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
 
-/** Receipts of single listeners in one event. */
-const MAX_RECEIPTS = 16;
 /** Interruptions with `keep_ms` that wait for their moment. */
 const MAX_WAITING = 16;
 
-/** What POST /interrupt answers with; the same is in the `interrupted` event. */
-interface InterruptReceipt {
-  readonly utterance_id: string;
-  readonly heard: Heard;
-  readonly unheard_text: string;
-  readonly resumable: boolean;
-}
-
-export interface InterruptionsOptions {
-  readonly deps: SessionDeps;
-  readonly output: OutputRouter;
-  readonly queue: PlaybackQueue;
-  readonly writer: EventWriter;
-  readonly clock: PlaybackClock;
+export interface InterruptionsOptions extends CutParts {
   /** Where the listeners are. */
   readonly playout: Playout;
   /** Sounds under speech. */
@@ -66,20 +45,19 @@ export class Interruptions {
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
     const says = (): readonly unknown[] => [utteranceId ?? null, keepMs];
     return entering(this.#options.deps.tape, { name: "interrupt", says }, () => {
-      const receipts = this.#interrupt(utteranceId, keepMs);
+      const receipts = this.#interruptWithUnder(utteranceId, keepMs);
       this.#queue.endWithSpeech();
       return receipts;
     });
   }
 
-  #interrupt(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
+  #interruptWithUnder(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     const { under } = this.#options;
     this.#queue.emitPlayed(this.#clock.playheadTicks);
-    if (utteranceId !== undefined && !under.has(utteranceId))
-      return this.interruptSpeech(utteranceId, keepMs);
-    if (!under.hasSounds) return this.interruptSpeech(undefined, keepMs);
+    if (utteranceId !== undefined && !under.has(utteranceId)) return this.requestCut(utteranceId, keepMs);
+    if (!under.hasSounds) return this.requestCut(undefined, keepMs);
     const isSpeechMeant = utteranceId === undefined && this.#cuttable.length > 0;
-    const receipts = isSpeechMeant ? this.interruptSpeech(undefined, keepMs) : [];
+    const receipts = isSpeechMeant ? this.requestCut(undefined, keepMs) : [];
     const ended = under.interrupt(utteranceId, this.#clock.playheadTicks);
     // Speech that is cut has the answer.
     const own = isSpeechMeant ? [] : ended.map((sound) => this.#reportSound(sound));
@@ -95,7 +73,7 @@ export class Interruptions {
   }
 
   /** As `interrupt`; sounds under speech go on. */
-  interruptSpeech(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
+  requestCut(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);
@@ -156,7 +134,7 @@ export class Interruptions {
     const startTicks = firstStart(targets);
     if (startTicks !== null) this.#clock.sendBefore(startTicks);
     const heard = this.#options.playout.heard();
-    const receipts = interruptSpeech({ ...this.#options, targets, heard });
+    const receipts = cutNow({ ...this.#options, targets, heard });
     for (const target of wanted) this.#options.onGone(target);
     this.#clock.advance(nowMs);
     return receipts;
@@ -197,128 +175,6 @@ class WaitingCuts {
     for (const timer of this.#waiting.keys()) timer.cancel();
     this.#waiting.clear();
   }
-}
-
-/** One cut. */
-interface Interruption extends InterruptionsOptions {
-  /** In the order in which they are spoken; none of them is over. */
-  readonly targets: readonly Utterance[];
-  /** Where the listeners are. */
-  readonly heard: ListenersHeard;
-}
-
-/** What all receipts of an interruption share. */
-interface Shared {
-  readonly writeTicks: number;
-  /** Where the first one begins that has begun; 0 where none has. */
-  readonly startTicks: number;
-  readonly nextTicks: number | null;
-  readonly isResumable: boolean;
-  /** Audio that has come of its segment that was being rendered. */
-  readonly coming: ComingAudio | null;
-}
-
-function interruptSpeech(cut: Interruption): InterruptReceipt[] {
-  const { queue, output, targets } = cut;
-  const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
-  const { writeTicks } = queue;
-  const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
-  // The one that is heard can go on later. Of those behind it nothing was heard: their receipts have all their text.
-  const heardOne = targets.find((target) => target.startTicks !== null);
-  const keptOne = heardOne ?? targets.find((target) => target.resumption !== null);
-  const startTicks = heardOne?.startTicks ?? null;
-  const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
-  const nextTicks = startTicks === null ? null : output.cut({ writeTicks, startTicks, heardTicks });
-  // What was rendered and never sent, as part of a frame, was not heard.
-  const sentTicks = nextTicks ?? writeTicks;
-  const isResumable = keptOne !== undefined && queue.interrupt(keptOne, Math.min(heardTicks, sentTicks));
-  for (const target of targets) if (target !== keptOne) queue.interrupt(target, null);
-  // Utterances that were rendered behind the cut go with its audio and are said again from their beginning.
-  const others =
-    heardOne === undefined
-      ? []
-      : queue.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks);
-  if (nextTicks !== null) {
-    withdrawFuture([...targets, ...others], cut);
-    queue.restart(nextTicks, others);
-    cut.clock.stopAt(nextTicks);
-  }
-  const receipts = targets.map((target) =>
-    reportCut(target, cut, {
-      writeTicks,
-      startTicks: startTicks ?? 0,
-      nextTicks,
-      coming: coming.get(target) ?? null,
-      isResumable: isResumable && target === keptOne,
-    }),
-  );
-  queue.openNext();
-  return receipts;
-}
-
-function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
-  const ids = new Set(utterances.map((utterance) => utterance.id));
-  cut.output.log.withdraw(
-    (entry: LoggedEvent) =>
-      entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.heard.place.ticks,
-  );
-}
-
-function reportCut(utterance: Utterance, cut: Interruption, shared: Shared): InterruptReceipt {
-  const { place } = cut.heard;
-  const { startTicks } = utterance;
-  // Never behind the frames: an event there would wait for audio that does not come. Nor before what else is cut, or
-  // it would leave with that, ahead of frames that an encoder still has.
-  const fromTicks = Math.max(place.ticks, startTicks ?? shared.startTicks);
-  const atTicks = Math.min(fromTicks, shared.nextTicks ?? shared.writeTicks);
-  const facts = cutOf(utterance, shared.coming);
-  const writeTicks = utterance.endTicks ?? shared.writeTicks;
-  const heardAt = (heard: HeardPlace): Receipt =>
-    startTicks === null
-      ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
-      : receiptOf(facts, {
-          ...heard,
-          ticks: Math.max(startTicks, Math.min(heard.ticks, writeTicks)),
-        });
-  const receipt = heardAt({ ...place, ticks: atTicks });
-  cut.deps.counters.utterancesInterrupted += 1;
-  if (startTicks !== null) cut.deps.counters.histograms.observeReceipt(receipt.source, receipt.bound_ms);
-  writeInterrupted(cut.writer, {
-    utterance,
-    receipt,
-    atTicks,
-    nextTicks: startTicks === null ? null : shared.nextTicks,
-    listeners: startTicks === null ? [] : listenersThatDiffer(cut.heard, heardAt),
-    isResumable: shared.isResumable,
-  });
-  writeFinished(cut.writer, cut.deps, {
-    utterance,
-    outcome: "interrupted",
-    atTicks,
-    error: null,
-    heardEnd: receipt.end,
-    heardSource: receipt.source,
-  });
-  const { unheardText, ...heard } = receipt;
-  return {
-    utterance_id: utterance.id,
-    heard,
-    unheard_text: unheardText,
-    resumable: shared.isResumable,
-  };
-}
-
-/** Each listener's own receipt, where not all have heard the same. */
-function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace) => Receipt) {
-  const receipts = heard.listeners.map(({ listenerId, place }) => {
-    const { unheardText: _, ...own } = heardAt(place);
-    return { listener_id: listenerId, ...own };
-  });
-  const isSame = receipts.every((receipt) => receipt.end === receipts[0]?.end);
-  if (isSame) return [];
-  if (receipts.length <= MAX_RECEIPTS) return receipts;
-  // Those that have heard least: the receipt is theirs.
-  return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_RECEIPTS);
 }
 
 /** Where the first of those that are rendered begins. */
