@@ -191,8 +191,8 @@ export class ContextSpeech {
     const { tuning, subject, ...deps } = this.#options.deps;
     const { firstAudioMs } = tuning;
     const asked = { request: { ...request, subject }, text };
-    const onProgress = (): void => this.pump();
-    return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onProgress }), release };
+    const onAnswer = (): void => this.pump();
+    return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onAnswer }), release };
   }
 
   /** Does the next thing in order; false: something has to come first. */

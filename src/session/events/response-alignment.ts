@@ -32,8 +32,8 @@ export interface ResponseAlignmentOptions {
   readonly onFound: (words: readonly FoundWord[]) => void;
   /** The audio does not say the text. */
   readonly onUnlike: () => void;
-  /** Nothing more is waited for, or words were found. */
-  readonly onProgress: () => void;
+  /** Words were found, or no more are waited for. */
+  readonly onTimes: () => void;
 }
 
 export class ResponseAlignment {
@@ -94,11 +94,11 @@ export class ResponseAlignment {
     if (this.#first.length > 0) this.#open();
     this.#job?.finish();
     if (this.#job === null) return;
-    const { clock, onProgress } = this.#options;
+    const { clock, onTimes } = this.#options;
     this.#endedMs = clock.nowMs();
     this.#timer = clock.at(this.#endedMs + MAX_WAIT_MS, () => {
       this.close();
-      onProgress();
+      onTimes();
     });
   }
 
@@ -130,20 +130,20 @@ export class ResponseAlignment {
     if (this.#isOver) return;
     this.#opening?.cancel();
     this.#opening = null;
-    const { aligner, clock, request, onFound, onProgress } = this.#options;
+    const { aligner, clock, request, onFound, onTimes } = this.#options;
     this.#heardMs = clock.nowMs();
     this.#job = aligner.open(request, {
       found: (words) => {
         this.#heardMs = clock.nowMs();
         onFound(words);
-        onProgress();
+        onTimes();
       },
       ended: (outcome) => {
         this.#job = null;
         this.#outcome = outcome;
         if (outcome === "unlike") this.#options.onUnlike();
         this.close();
-        onProgress();
+        onTimes();
       },
     });
     if (this.#job === null) this.close();

@@ -58,8 +58,8 @@ export interface ResponseTimingOptions {
   readonly aligner: Aligner;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Times are there that nobody waits for with a call. */
-  readonly onProgress: () => void;
+  /** Times have come that no chunk has brought. */
+  readonly onTimes: () => void;
 }
 
 /** `passedTicks`: of the response's audio, what is rendered, with what was dropped before it. */

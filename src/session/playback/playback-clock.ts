@@ -121,7 +121,7 @@ export class PlaybackClock {
     this.#paced.cancel();
   }
 
-  /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
+  /** There may be more to render: act now if a listener waits for it, else the pacer will. */
   onProgress(): void {
     this.#calmUntilMs = 0;
     const isAwaited = this.#isAudioAwaited;

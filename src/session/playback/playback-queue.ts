@@ -42,7 +42,7 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
   readonly onIdled: (utterance: Utterance) => void;
   /** No more text is wanted for it. */
   readonly onOver: (utterance: Utterance) => void;
-  /** An upstream has something new. */
+  /** There may be more to render: audio, times or an end have come, or text. */
   readonly onProgress: () => void;
   /** An utterance was played to its end. */
   readonly onPlayed: (utterance: Utterance) => void;
@@ -75,7 +75,7 @@ export class PlaybackQueue {
       writeTicks: () => this.writeTicks,
       playerOf: (attempt) => this.renderer.playerOf(attempt),
       onTaken: options.onTaken,
-      onProgress: () => {
+      onAnswer: () => {
         this.renderer.recover();
         this.openNext();
         options.onProgress();
@@ -88,6 +88,7 @@ export class PlaybackQueue {
     });
     this.renderer = new Renderer({
       ...options,
+      onTimes: options.onProgress,
       requests: this.requests,
       current: () => this.#utterances[this.#settledCount],
       isFollowed: () => this.#utterances.length - this.#settledCount > 1,

@@ -38,8 +38,8 @@ export interface RendererOptions extends WriteHeadOptions {
   /** All its audio is rendered. */
   readonly onEnded: (utterance: Utterance) => void;
   readonly onFailed: (utterance: Utterance, error: GatewayError) => void;
-  /** Times have come that nobody waits for with a call. */
-  readonly onProgress: () => void;
+  /** Times have come that no chunk has brought. */
+  readonly onTimes: () => void;
   /** A request is over: there is room for another. */
   readonly onSegmentEnded: () => void;
 }
@@ -175,7 +175,7 @@ export class Renderer {
         aligner: this.#options.deps.aligner,
         clock: this.#options.deps.clock,
         counters: this.#options.deps.counters,
-        onProgress: this.#options.onProgress,
+        onTimes: this.#options.onTimes,
       });
     } catch (thrown) {
       // Such as a format that can't be cut into frames: nobody waits for audio that never comes.

@@ -56,8 +56,8 @@ export interface SegmentPlayerOptions {
   readonly aligner: Aligner;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** There is something to look at that no chunk has brought. */
-  readonly onProgress: () => void;
+  /** Times have come that no chunk has brought. */
+  readonly onTimes: () => void;
 }
 
 /** How much of the audio that is here is wanted, ticks. */

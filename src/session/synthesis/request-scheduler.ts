@@ -57,8 +57,8 @@ export interface RequestSchedulerOptions {
   ) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;
   /** Text of the utterance was asked for: there is room for more. */
   readonly onTaken: (utterance: Utterance) => void;
-  /** An upstream has something new, or may be asked again. */
-  readonly onProgress: () => void;
+  /** See UpstreamAttempt; also when the default voice is known. */
+  readonly onAnswer: () => void;
   readonly onNoVoice: (error: GatewayError) => void;
   /** The utterance's upstream can't do what these fields of it ask for. */
   readonly onIgnored: (utterance: Utterance, fields: readonly string[]) => void;
@@ -246,7 +246,7 @@ export class RequestScheduler {
     const asked = this.#speculation.ask(attempt.segment.text.length);
     this.#attempts.push({ attempt, utterance, isFull: false, isRecovered: false, asked });
     // What was kept is there at once.
-    if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onProgress);
+    if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onAnswer);
   }
 
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
@@ -265,7 +265,7 @@ export class RequestScheduler {
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onBilled: (characters) => utterance.noteBilled(characters),
       onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
-      onProgress: this.#options.onProgress,
+      onAnswer: this.#options.onAnswer,
     });
   }
 
@@ -289,7 +289,7 @@ export class RequestScheduler {
       this.#isAskingVoice = false;
       if (this.#isClosed) return;
       use();
-      this.#options.onProgress();
+      this.#options.onAnswer();
     };
     const { deps } = this.#options;
     whenSettled(deps.tape, deps.defaultVoice(), {

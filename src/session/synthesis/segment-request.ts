@@ -24,7 +24,8 @@ interface Asking {
   readonly onBilled: (characters: number) => void;
   /** Fields that the voice's service can't do. */
   readonly onIgnored?: (fields: readonly string[]) => void;
-  readonly onProgress: () => void;
+  /** See UpstreamAttempt. */
+  readonly onAnswer: () => void;
 }
 
 export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
@@ -60,7 +61,7 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
     ...(blocks === undefined ? {} : { blocks }),
     onBilled: asking.onBilled,
     ...(onIgnored === undefined ? {} : { onIgnored }),
-    onProgress: asking.onProgress,
+    onAnswer: asking.onAnswer,
     traced: utterance.trace,
   });
 }

@@ -83,7 +83,7 @@ export interface UpstreamAttemptOptions {
   /** The upstream can't do what these fields of the request ask for. */
   readonly onIgnored?: (fields: readonly string[]) => void;
   /** Something new can be taken, or the attempt ended or failed. */
-  readonly onProgress: () => void;
+  readonly onAnswer: () => void;
   /** Each try is a span in it. Default: it is not traced. */
   readonly traced?: Traced | undefined;
 }
@@ -255,7 +255,7 @@ export class UpstreamAttempt implements Attempt {
   #onChunk(chunk: SynthesisChunk): void {
     if (chunk.audio.byteLength > 0) this.#noteAudio(chunk.audio);
     this.#chunks.push(chunk);
-    this.#options.onProgress();
+    this.#options.onAnswer();
   }
 
   #noteAudio(audio: Uint8Array): void {
@@ -278,7 +278,7 @@ export class UpstreamAttempt implements Attempt {
     this.#endSpan(null);
     this.#isEnded = true;
     this.#synthesis = null;
-    this.#options.onProgress();
+    this.#options.onAnswer();
   }
 
   #onError(error: GatewayError): void {
@@ -290,7 +290,7 @@ export class UpstreamAttempt implements Attempt {
     const delayMs = this.#isTaken ? undefined : this.#delayBeforeNext(error);
     if (delayMs === undefined) {
       this.#error = error;
-      this.#options.onProgress();
+      this.#options.onAnswer();
       return;
     }
     counters.upstreamRetries += 1;
