@@ -364,7 +364,8 @@ export const SERVER = [
     min: 16_384,
     max: 67_108_864,
     unit: "bytes",
-    about: "Most bytes that wait for one slow connection",
+    about:
+      "Bytes that may wait for one slow connection: from half of them on it is behind, a batch above them it is closed",
   },
   {
     key: "graceMs",

@@ -10,8 +10,8 @@ import type { SentAudio } from "../metrics/audio-sent.ts";
 import type { EventKind, Pace } from "../protocol/vocabulary.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
 import type { Delivery } from "./listener.ts";
+import type { Behind, ListenerCursor } from "./listener-cursor.ts";
 import type { Rendition } from "./rendition.ts";
-import type { Behind, SendQueue } from "./send-queue.ts";
 
 interface DeliveryShape {
   readonly pace: Pace;
@@ -33,7 +33,7 @@ export interface DeliveryGroupOptions extends DeliveryShape {
 }
 
 /** Sends a `gap` to one listener that has the events before `event`; the session writes it. */
-export type EmitGap = (sendQueue: SendQueue, gap: { frames: number; ms: number }, event: number) => void;
+export type EmitGap = (cursor: ListenerCursor, gap: { frames: number; ms: number }, event: number) => void;
 
 /** Frames sent to a listener that catches up before its socket is looked at again. */
 const CATCH_UP_FRAMES = 64;
@@ -45,8 +45,8 @@ export class DeliveryGroup {
   readonly pace: Pace;
   readonly leadMs: number;
   /** Apart, so that what is done for laggards costs nothing where there are none. */
-  readonly #inLockstep = new Set<SendQueue>();
-  readonly #behind = new Set<SendQueue>();
+  readonly #inLockstep = new Set<ListenerCursor>();
+  readonly #behind = new Set<ListenerCursor>();
   readonly wantsTiming: boolean;
   readonly #kinds: ReadonlySet<EventKind>;
   readonly #cueStyle: string | null;
@@ -96,17 +96,17 @@ export class DeliveryGroup {
     if (batch.length === 0) return 0;
     // A socket that closes while it is sent to comes back here: it must find nothing to send twice.
     this.#batch = [];
-    for (const sendQueue of this.#behind) {
-      if (sendQueue.behind !== null && sendQueue.behind.event < this.#log.first) sendQueue.end(tooSlow());
+    for (const cursor of this.#behind) {
+      if (cursor.behind !== null && cursor.behind.event < this.#log.first) cursor.end(tooSlow());
     }
     const frames = framesOf(batch);
     let listeners = this.#inLockstep.size;
-    for (const sendQueue of this.#inLockstep) {
-      if (sendQueue.isShort) {
-        this.#sendEvents(sendQueue, batch, frames);
+    for (const cursor of this.#inLockstep) {
+      if (cursor.isShort) {
+        this.#sendEvents(cursor, batch, frames);
         listeners -= 1;
-      } else if (sendQueue.sendBatch(batch, frames)) {
-        this.fallBehind(sendQueue, { frame: this.#frame, event: this.#event, isJoining: false });
+      } else if (cursor.sendBatch(batch, frames)) {
+        this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
     this.#count(batch, frames, listeners);
@@ -120,18 +120,18 @@ export class DeliveryGroup {
   }
 
   /** First frame that this listener was not sent yet. */
-  nextFrame(sendQueue: SendQueue): number {
-    return sendQueue.behind?.frame ?? this.#frame;
+  nextFrame(cursor: ListenerCursor): number {
+    return cursor.behind?.frame ?? this.#frame;
   }
 
   /** The number of the last event that this listener was sent. */
-  deliveredSeq(sendQueue: SendQueue): number {
-    return this.#log.seqBefore(this.undeliveredEvent(sendQueue));
+  deliveredSeq(cursor: ListenerCursor): number {
+    return this.#log.seqBefore(this.undeliveredEvent(cursor));
   }
 
   /** First event that this listener was not sent yet. */
-  undeliveredEvent(sendQueue: SendQueue): number {
-    return sendQueue.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
+  undeliveredEvent(cursor: ListenerCursor): number {
+    return cursor.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
   }
 
   /** Whether its listeners asked for this kind of event. */
@@ -144,58 +144,58 @@ export class DeliveryGroup {
   }
 
   /** Takes a listener in, in lockstep or behind. */
-  add(sendQueue: SendQueue): void {
-    if (sendQueue.behind === null) this.#inLockstep.add(sendQueue);
-    else this.#behind.add(sendQueue);
+  add(cursor: ListenerCursor): void {
+    if (cursor.behind === null) this.#inLockstep.add(cursor);
+    else this.#behind.add(cursor);
   }
 
-  delete(sendQueue: SendQueue): void {
-    this.#inLockstep.delete(sendQueue);
-    this.#behind.delete(sendQueue);
+  delete(cursor: ListenerCursor): void {
+    this.#inLockstep.delete(cursor);
+    this.#behind.delete(cursor);
   }
 
-  /** The listener goes on by cursors of its own. */
-  fallBehind(sendQueue: SendQueue, behind: Behind): void {
-    sendQueue.behind = behind;
+  /** The listener goes on from places of its own. */
+  fallBehind(cursor: ListenerCursor, behind: Behind): void {
+    cursor.behind = behind;
     // It may have left while it was sent to.
-    if (this.#inLockstep.delete(sendQueue)) this.#behind.add(sendQueue);
+    if (this.#inLockstep.delete(cursor)) this.#behind.add(cursor);
   }
 
   /** Policy `captions`: audio is dropped, so that the socket has room for events. */
-  #sendEvents(sendQueue: SendQueue, batch: readonly Delivery[], frames: number): void {
+  #sendEvents(cursor: ListenerCursor, batch: readonly Delivery[], frames: number): void {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
-    sendQueue.dropFrames(frames);
-    if (events.length > 0 && sendQueue.sendBatch(events, 0)) {
-      this.fallBehind(sendQueue, { frame: this.#frame, event: this.#event, isJoining: false });
+    cursor.dropFrames(frames);
+    if (events.length > 0 && cursor.sendBatch(events, 0)) {
+      this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
     }
   }
 
   /** A listener's socket has drained: send what it missed, or say what it lost. */
-  catchUp(sendQueue: SendQueue, emitGap: EmitGap): void {
-    this.#emitDropped(sendQueue, emitGap);
-    const behind = sendQueue.behind;
+  catchUp(cursor: ListenerCursor, emitGap: EmitGap): void {
+    this.#emitDropped(cursor, emitGap);
+    const behind = cursor.behind;
     if (behind === null) return;
     if (behind.event < this.#log.first) {
-      sendQueue.end(tooSlow());
+      cursor.end(tooSlow());
       return;
     }
-    const mayWait = sendQueue.policy === "lossless" || behind.isJoining;
+    const mayWait = cursor.policy === "lossless" || behind.isJoining;
     if (mayWait && this.rendition !== null && this.rendition.first > behind.frame) {
-      this.replay(sendQueue, this.rendition.startTicksOf(this.rendition.first));
-      this.#skip(sendQueue, { behind, toFrame: this.rendition.first, emitGap });
+      this.replay(cursor, this.rendition.startTicksOf(this.rendition.first));
+      this.#skip(cursor, { behind, toFrame: this.rendition.first, emitGap });
     }
-    while (sendQueue.behind === behind && sendQueue.hasRoom()) {
-      if (mayWait) this.#catchUpStep(sendQueue, behind);
-      else this.#catchUpEvents(sendQueue, behind, emitGap);
+    while (cursor.behind === behind && cursor.hasRoom()) {
+      if (mayWait) this.#catchUpStep(cursor, behind);
+      else this.#catchUpEvents(cursor, behind, emitGap);
     }
   }
 
   /** The oldest frame that a lossless listener still needs. */
   oldestNeededFrame(): number {
     let oldest = this.#frame;
-    for (const sendQueue of this.#behind) {
-      if (sendQueue.policy === "lossless" && sendQueue.behind !== null)
-        oldest = Math.min(oldest, sendQueue.behind.frame);
+    for (const cursor of this.#behind) {
+      if (cursor.policy === "lossless" && cursor.behind !== null)
+        oldest = Math.min(oldest, cursor.behind.frame);
     }
     return oldest;
   }
@@ -203,8 +203,8 @@ export class DeliveryGroup {
   /** The oldest event that anybody here still needs. */
   oldestNeededEvent(): number {
     let oldest = this.#event;
-    for (const sendQueue of this.#behind) {
-      if (sendQueue.behind !== null) oldest = Math.min(oldest, sendQueue.behind.event);
+    for (const cursor of this.#behind) {
+      if (cursor.behind !== null) oldest = Math.min(oldest, cursor.behind.event);
     }
     return oldest;
   }
@@ -213,38 +213,34 @@ export class DeliveryGroup {
   jumpTo(frame: number, emitGap: EmitGap): void {
     this.#frame = frame;
     // The gap comes before the cut: from the cut on, frames are counted from another place.
-    for (const sendQueue of this.#inLockstep) this.#emitDropped(sendQueue, emitGap);
-    for (const sendQueue of this.#behind) {
-      this.#emitDropped(sendQueue, emitGap);
-      if (sendQueue.behind !== null) sendQueue.behind.frame = frame;
+    for (const cursor of this.#inLockstep) this.#emitDropped(cursor, emitGap);
+    for (const cursor of this.#behind) {
+      this.#emitDropped(cursor, emitGap);
+      if (cursor.behind !== null) cursor.behind.frame = frame;
     }
   }
 
   /** Reports the frames that were left out for the sake of events. */
-  #emitDropped(sendQueue: SendQueue, emitGap: EmitGap): void {
-    const frames = sendQueue.takeDropped();
+  #emitDropped(cursor: ListenerCursor, emitGap: EmitGap): void {
+    const frames = cursor.takeDropped();
     if (frames === 0) return;
-    emitGap(
-      sendQueue,
-      { frames, ms: frames * (this.rendition?.frameMs ?? 0) },
-      this.undeliveredEvent(sendQueue),
-    );
+    emitGap(cursor, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.undeliveredEvent(cursor));
   }
 
   /** Gives up the frames before `toFrame` and says so. */
-  #skip(sendQueue: SendQueue, skip: { behind: Behind; toFrame: number; emitGap: EmitGap }): void {
+  #skip(cursor: ListenerCursor, skip: { behind: Behind; toFrame: number; emitGap: EmitGap }): void {
     const frames = skip.toFrame - skip.behind.frame;
     if (frames <= 0 || this.rendition === null) return;
     skip.behind.frame = skip.toFrame;
-    skip.emitGap(sendQueue, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
+    skip.emitGap(cursor, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
   }
 
   /**
    * Sends a listener that is on its own the events before a place of the timeline, ahead of the gap that ends there: a cut
    * among them moves the count of frames, and the gap counts on from it.
    */
-  replay(sendQueue: SendQueue, ticks: number): void {
-    const { behind } = sendQueue;
+  replay(cursor: ListenerCursor, ticks: number): void {
+    const { behind } = cursor;
     if (behind === null && this.size > 1) return;
     const from = behind?.event ?? this.#event;
     const { end } = this.#log.before(from, ticks);
@@ -255,30 +251,30 @@ export class DeliveryGroup {
     }
     if (behind === null) this.#event = end;
     else behind.event = end;
-    sendQueue.sendBatch(batch, 0);
+    cursor.sendBatch(batch, 0);
   }
 
   /** Every event that it missed, and only then the gap: a cut among them has moved the count of frames itself. */
-  #catchUpEvents(sendQueue: SendQueue, behind: Behind, emitGap: EmitGap): void {
+  #catchUpEvents(cursor: ListenerCursor, behind: Behind, emitGap: EmitGap): void {
     const batch: Delivery[] = [];
     const stop = Math.min(this.#event, behind.event + CATCH_UP_EVENTS);
     for (; behind.event < stop; behind.event += 1) {
       const entry = this.#log.entry(behind.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
-    if (sendQueue.sendBatch(batch, 0) || behind.event < this.#event) return;
-    this.#skip(sendQueue, { behind, toFrame: this.#frame, emitGap });
-    this.#rejoin(sendQueue);
+    if (cursor.sendBatch(batch, 0) || behind.event < this.#event) return;
+    this.#skip(cursor, { behind, toFrame: this.#frame, emitGap });
+    this.#rejoin(cursor);
   }
 
-  #rejoin(sendQueue: SendQueue): void {
-    sendQueue.behind = null;
-    if (this.#behind.delete(sendQueue)) this.#inLockstep.add(sendQueue);
+  #rejoin(cursor: ListenerCursor): void {
+    cursor.behind = null;
+    if (this.#behind.delete(cursor)) this.#inLockstep.add(cursor);
   }
 
-  #catchUpStep(sendQueue: SendQueue, behind: Behind): void {
+  #catchUpStep(cursor: ListenerCursor, behind: Behind): void {
     const batch: Delivery[] = [];
-    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(sendQueue, behind.frame));
+    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(cursor, behind.frame));
     const reached = this.#collect(behind, Number.POSITIVE_INFINITY, batch, {
       frame: stopFrame,
       event: this.#event,
@@ -293,14 +289,14 @@ export class DeliveryGroup {
     behind.event = reached.event;
     const frames = framesOf(batch);
     this.#count(batch, frames, 1);
-    const isFull = sendQueue.sendBatch(batch, frames);
-    if (isDone && !isFull) this.#rejoin(sendQueue);
+    const isFull = cursor.sendBatch(batch, frames);
+    if (isDone && !isFull) this.#rejoin(cursor);
   }
 
   /** Frames that fit into a quarter of the send queue. */
-  #stepFrames(sendQueue: SendQueue, frame: number): number {
+  #stepFrames(cursor: ListenerCursor, frame: number): number {
     const bytes = this.rendition?.frame(frame)?.byteLength ?? 1;
-    return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(sendQueue.stepBytes / bytes)));
+    return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(cursor.stepBytes / bytes)));
   }
 
   /** Puts due frames and events in order into `batch`; returns the cursors behind them. */

@@ -128,11 +128,11 @@ export class Session {
       keepMs: deps.tuning.keepMs,
       onLateFrame: () => this.#clock.sendEncodedSoon(),
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
-      emitGap: (sendQueue, gap, event) => {
+      emitGap: (cursor, gap, event) => {
         deps.counters.framesDropped += gap.frames;
-        sendQueue.framesDropped += gap.frames;
+        cursor.framesDropped += gap.frames;
         const seq = this.#output.log.seqBefore(event);
-        sendQueue.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
+        cursor.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
       },
     });
     this.#cueRecords = new CueRecords(deps.tuning, () => this.#clock.playheadTicks);

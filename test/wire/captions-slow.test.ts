@@ -2,7 +2,7 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
 import { ANYBODY, type Caller } from "../../src/access/caller.ts";
-import { SendQueue } from "../../src/delivery/send-queue.ts";
+import { ListenerCursor } from "../../src/delivery/listener-cursor.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import { routeCaptions } from "../../src/server/captions/captions.ts";
@@ -67,7 +67,7 @@ describe("a client that does not read", () => {
   it("gets the close code, and no comment afterwards", () => {
     const { clock, socket, body } = open();
     const listener = new CaptionsListener(body, { clock });
-    const sendQueue = new SendQueue({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
+    const cursor = new ListenerCursor({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
     body.open({});
     listener.notify({ type: "hello", seq: 0, at_ms: 0, epoch: "e" } as unknown as Event);
     clock.advance(15_000);
@@ -75,9 +75,9 @@ describe("a client that does not read", () => {
     socket.room = 0;
     const words = logged({ type: "words", seq: 7, at_ms: 1, utterance_id: "u", words: [], timing: "exact" });
     let sent = 0;
-    while (!sendQueue.sendBatch([words], 0) && sent < 100) sent += 1;
+    while (!cursor.sendBatch([words], 0) && sent < 100) sent += 1;
     expect(sent).toBeLessThan(10);
-    sendQueue.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
+    cursor.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
     expect(socket.text).toContain(
       'id: e:7\nevent: words\ndata: {"type":"words","seq":7,"at_ms":1,"utterance_id":"u","words":[],"timing":"exact"}\n\n',
     );

@@ -5,7 +5,7 @@
 
 import { inOffsets } from "../../delivery/event-log.ts";
 import type { Listener } from "../../delivery/listener.ts";
-import { SendQueue } from "../../delivery/send-queue.ts";
+import { ListenerCursor } from "../../delivery/listener-cursor.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
 import type { HelloEvent } from "../../protocol/events.ts";
@@ -256,8 +256,8 @@ export class ConnectionRegistry {
 
   /** Other settings for a connection; it goes on at the playhead. Throws listener_limit, encoder_failed. */
   resubscribe(participant: Participant, settings: ListenerSettings): void {
-    const { group, sendQueue } = participant.subscription;
-    const event = sendQueue.behind?.event ?? group.event;
+    const { group, cursor } = participant.subscription;
+    const event = cursor.behind?.event ?? group.event;
     const fromTicks = this.#options.clock.playheadTicks;
     const subscription = this.#subscribe(participant, settings, { event, fromTicks, has: "events" });
     this.#options.output.unsubscribe(participant.subscription, null);
@@ -299,7 +299,7 @@ export class ConnectionRegistry {
 
   #subscribed(listener: Listener, settings: ListenerSettings, place: Place): Omit<Subscription, "letGo"> {
     const { deps, output, queue } = this.#options;
-    const sendQueue = new SendQueue({
+    const cursor = new ListenerCursor({
       listener,
       policy: settings.policy,
       offsets: settings.offsets,
@@ -307,9 +307,9 @@ export class ConnectionRegistry {
       onEnd: (error) => deps.counters.refusals.sentToOneMore(error),
     });
     const made = queue.renderedAudio(place.fromTicks);
-    const group = output.subscribe(sendQueue, settings, { ...place, made });
+    const group = output.subscribe(cursor, settings, { ...place, made });
     if (settings.events.includes("cues")) queue.layOutCues();
-    return { group, sendQueue };
+    return { group, cursor };
   }
 
   /** A newcomer starts with the speech that goes on, where the playhead is, or before. */
@@ -359,11 +359,11 @@ export class ConnectionRegistry {
   /** What the connection missed and can't get any more. */
   #lostBy(participant: Participant, { seq }: ResumePoint, place: Place): Lost {
     const { log } = this.#options.output;
-    const { group, sendQueue } = participant.subscription;
+    const { group, cursor } = participant.subscription;
     const events = log.after(seq).lost;
     const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
-    const first = group.nextFrame(sendQueue);
+    const first = group.nextFrame(cursor);
     // Frames stand on a grid: the first one may hold some audio that the connection has.
     const skipped = rendition.countBetween(place.fromTicks, first);
     // What an interruption took away was not missed.
@@ -376,10 +376,10 @@ export class ConnectionRegistry {
   /** The events before the gap come before it: a cut among them moves the count of frames. */
   #reportLoss(participant: Participant, { skippedMs, frames, ms, events }: Lost): void {
     const { deps } = this.#options;
-    const { group, sendQueue } = participant.subscription;
+    const { group, cursor } = participant.subscription;
     deps.counters.listenersResumed += 1;
     if (skippedMs > 0 && group.rendition !== null) {
-      group.replay(sendQueue, group.rendition.startTicksOf(group.nextFrame(sendQueue)));
+      group.replay(cursor, group.rendition.startTicksOf(group.nextFrame(cursor)));
     }
     if (frames === 0 && events === 0) return;
     deps.counters.framesDropped += frames;
@@ -420,10 +420,10 @@ export class ConnectionRegistry {
   /** Whether the cue that is shown now is in the log behind what this connection was sent: then it comes with the events that follow. */
   #hasCueToCome(participant: Participant, utteranceId: string): boolean {
     const { output, clock } = this.#options;
-    const { group, sendQueue } = participant.subscription;
+    const { group, cursor } = participant.subscription;
     const cueStyle = styleKey(styleOf(participant.settings));
     return output.log.hasBehind(
-      group.undeliveredEvent(sendQueue),
+      group.undeliveredEvent(cursor),
       (entry) =>
         entry.kind === "cues" &&
         entry.cueStyle === cueStyle &&

@@ -103,20 +103,20 @@ export class Participant {
     const says = (): readonly unknown[] => [this.id, build({ seq: 0, at_ms: 0 })];
     entering(this.#tape, { name: "send", says }, () => {
       const base = { seq: this.deliveredSeq, at_ms: msOfTicks(this.#moment().playheadTicks) };
-      this.subscription.sendQueue.notify(build(base));
+      this.subscription.cursor.notify(build(base));
     });
   }
 
   /** The number of the last event that it was sent. */
   get deliveredSeq(): number {
-    const { group, sendQueue } = this.subscription;
-    return group.deliveredSeq(sendQueue);
+    const { group, cursor } = this.subscription;
+    return group.deliveredSeq(cursor);
   }
 
   /** What its next frames are, and where they stand; null: it gets none. */
   describeAudio(): AudioDescription | null {
-    const { group, sendQueue } = this.subscription;
-    return group.rendition?.describe(group.nextFrame(sendQueue)) ?? null;
+    const { group, cursor } = this.subscription;
+    return group.rendition?.describe(group.nextFrame(cursor)) ?? null;
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */
@@ -154,8 +154,8 @@ export class Participant {
 
   /** End of the audio that it was sent; `madeTicks`, the end of all audio, for one that gets no frames. */
   sentTicks(madeTicks: number): number {
-    const { group, sendQueue } = this.subscription;
-    return group.rendition?.startTicksOf(group.nextFrame(sendQueue)) ?? madeTicks;
+    const { group, cursor } = this.subscription;
+    return group.rendition?.startTicksOf(group.nextFrame(cursor)) ?? madeTicks;
   }
 
   /** It has played the timeline up to `atMs`. */
@@ -197,6 +197,6 @@ export class Participant {
   }
 
   end(error: GatewayError): void {
-    this.subscription.sendQueue.end(error);
+    this.subscription.cursor.end(error);
   }
 }

@@ -61,7 +61,7 @@ export function listenerOf(participant: Participant, options: PlacesOptions): Li
     lag_ms: lagMs,
     lag_by: by,
     queue_bytes: queueBytes,
-    dropped_frames: subscription.sendQueue.framesDropped,
+    dropped_frames: subscription.cursor.framesDropped,
     acknowledged_ms_ago: ackedMs === null ? null : Math.round(options.moment.nowMs - ackedMs),
     round_trip_ms: listener.roundTripMs ?? null,
   };

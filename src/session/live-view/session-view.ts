@@ -55,7 +55,7 @@ export class SessionView {
       if (settings.role !== "listener") speakers += 1;
       if (listener.surface === "call") calls += 1;
       tenant ||= participant.tenant;
-      dropped += subscription.sendQueue.framesDropped;
+      dropped += subscription.cursor.framesDropped;
       if (!participant.isListener) continue;
       listeners += 1;
       const place = placeOf(participant, places);

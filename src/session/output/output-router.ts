@@ -7,8 +7,8 @@ import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
 import { EventLog } from "../../delivery/event-log.ts";
+import type { ListenerCursor } from "../../delivery/listener-cursor.ts";
 import type { Rendition } from "../../delivery/rendition.ts";
-import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
@@ -55,7 +55,7 @@ export interface SubscriptionStart {
 
 export interface Subscription {
   readonly group: DeliveryGroup;
-  readonly sendQueue: SendQueue;
+  readonly cursor: ListenerCursor;
   /** It does not count any more. Idempotent. */
   readonly letGo: () => void;
 }
@@ -145,7 +145,7 @@ export class OutputRouter {
    * Subscribes a listener: in lockstep with others of its kind, or in a group of its own. Where the group is ahead of where it
    * is to begin, it catches up.
    */
-  subscribe(sendQueue: SendQueue, settings: ListenerSettings, at: SubscriptionStart): DeliveryGroup {
+  subscribe(cursor: ListenerCursor, settings: ListenerSettings, at: SubscriptionStart): DeliveryGroup {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at);
     for (const kind of settings.events) this.#wantedKinds.add(kind);
     let key = groupKey(settings);
@@ -178,13 +178,13 @@ export class OutputRouter {
       if (settings.events.includes("cues")) this.#groupStyles.set(group, styleOf(settings));
       this.#demand = null;
     } else if (frame < group.frame || event < group.event) {
-      sendQueue.behind = {
+      cursor.behind = {
         frame: Math.min(frame, group.frame),
         event: Math.min(event, group.event),
         isJoining: true,
       };
     }
-    group.add(sendQueue);
+    group.add(cursor);
     return group;
   }
 
@@ -198,7 +198,7 @@ export class OutputRouter {
     if (left.rendition !== null) {
       this.#leftTicks = Math.max(this.#leftTicks, left.rendition.startTicksOf(left.frame));
     }
-    left.delete(subscription.sendQueue);
+    left.delete(subscription.cursor);
     if (left.size > 0) return;
     for (const [key, group] of this.#groups) if (group === subscription.group) this.#groups.delete(key);
     this.#groupStyles.delete(left);
@@ -223,9 +223,9 @@ export class OutputRouter {
   }
 
   catchUp(subscription: Subscription): void {
-    const sentBefore = subscription.sendQueue.framesSent;
-    subscription.group.catchUp(subscription.sendQueue, this.#options.emitGap);
-    this.#options.counters.framesSent += subscription.sendQueue.framesSent - sentBefore;
+    const sentBefore = subscription.cursor.framesSent;
+    subscription.group.catchUp(subscription.cursor, this.#options.emitGap);
+    this.#options.counters.framesSent += subscription.cursor.framesSent - sentBefore;
   }
 
   // ---- audio in ------------------------------------------------------------------------------------------------

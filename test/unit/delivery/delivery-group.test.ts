@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import { DeliveryGroup } from "../../../src/delivery/delivery-group.ts";
 import { EventLog } from "../../../src/delivery/event-log.ts";
+import { ListenerCursor } from "../../../src/delivery/listener-cursor.ts";
 import { Rendition } from "../../../src/delivery/rendition.ts";
-import { SendQueue } from "../../../src/delivery/send-queue.ts";
 import type { Event } from "../../../src/protocol/events.ts";
 import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../../src/timing/ticks.ts";
@@ -44,9 +44,9 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
   };
   const listen = (policy: Policy = "live") => {
     const listener = new MemoryListener();
-    const sendQueue = new SendQueue({ listener, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
-    group.add(sendQueue);
-    return { listener, sendQueue };
+    const cursor = new ListenerCursor({ listener, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
+    group.add(cursor);
+    return { listener, cursor };
   };
   const pushFrames = (count: number): void =>
     rendition.pushPassThrough(new Uint8Array(count * 160).fill(count));
@@ -129,8 +129,8 @@ describe("DeliveryGroup.catchUp()", () => {
     expect(slow.listener.frames.length).toBe(5);
     expect(group.oldestNeededFrame()).toBe(5);
     slow.listener.isFull = false;
-    group.catchUp(slow.sendQueue, () => expect.unreachable());
-    expect(slow.sendQueue.behind).toBeNull();
+    group.catchUp(slow.cursor, () => expect.unreachable());
+    expect(slow.cursor.behind).toBeNull();
     expect(shape(slow.listener)).toEqual(shape(healthy.listener));
     expect(Buffer.concat(slow.listener.frames)).toEqual(Buffer.concat(healthy.listener.frames));
   });
@@ -146,7 +146,7 @@ describe("DeliveryGroup.catchUp()", () => {
     }
     slow.listener.isFull = false;
     const gaps: object[] = [];
-    group.catchUp(slow.sendQueue, (_queue, gap) => gaps.push(gap));
+    group.catchUp(slow.cursor, (_queue, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
     expect(shape(slow.listener)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
     pushFrames(1);
@@ -165,7 +165,7 @@ describe("DeliveryGroup.catchUp()", () => {
     }
     slow.listener.isFull = false;
     const eventsBefore: number[] = [];
-    group.catchUp(slow.sendQueue, () => eventsBefore.push(slow.listener.events.length));
+    group.catchUp(slow.cursor, () => eventsBefore.push(slow.listener.events.length));
     expect(eventsBefore).toEqual([10]);
   });
 
@@ -183,11 +183,11 @@ describe("DeliveryGroup.catchUp()", () => {
       sends += 1;
       if (sends === 100) slow.listener.isFull = true;
     };
-    group.catchUp(slow.sendQueue, () => expect.unreachable());
-    expect(slow.sendQueue.behind).not.toBeNull();
+    group.catchUp(slow.cursor, () => expect.unreachable());
+    expect(slow.cursor.behind).not.toBeNull();
     slow.listener.isFull = false;
-    group.catchUp(slow.sendQueue, () => expect.unreachable());
-    expect(slow.sendQueue.behind).toBeNull();
+    group.catchUp(slow.cursor, () => expect.unreachable());
+    expect(slow.cursor.behind).toBeNull();
     expect(slow.listener.frames).toHaveLength(500);
   });
 
@@ -223,7 +223,7 @@ describe("DeliveryGroup, policy captions", () => {
       healthy,
       gaps,
       step,
-      drain: () => made.group.catchUp(slow.sendQueue, (_, gap) => gaps.push(gap)),
+      drain: () => made.group.catchUp(slow.cursor, (_, gap) => gaps.push(gap)),
     };
   }
 
@@ -243,7 +243,7 @@ describe("DeliveryGroup, policy captions", () => {
     drain();
     expect(gaps).toHaveLength(1);
     expect(slow.listener.frames).toHaveLength(2);
-    expect(slow.sendQueue.framesSent + 6).toBe(rendition.next);
+    expect(slow.cursor.framesSent + 6).toBe(rendition.next);
     expect(healthy.listener.frames).toHaveLength(8);
   });
 
@@ -255,13 +255,13 @@ describe("DeliveryGroup, policy captions", () => {
     slow.listener.isFull = true;
     step(2);
     for (let index = 3; index < 9; index += 1) step(index);
-    expect(slow.sendQueue.behind).not.toBeNull();
+    expect(slow.cursor.behind).not.toBeNull();
     slow.listener.isFull = false;
     slow.listener.buffered = 0;
     drain();
-    expect(slow.sendQueue.behind).toBeNull();
+    expect(slow.cursor.behind).toBeNull();
     expect(gaps.reduce<number>((sum, gap) => sum + (gap as { frames: number }).frames, 0)).toBe(8);
-    expect(slow.sendQueue.framesSent + 8).toBe(rendition.next);
+    expect(slow.cursor.framesSent + 8).toBe(rendition.next);
     expect(slow.listener.events).toEqual(healthy.listener.events);
   });
 
@@ -281,26 +281,26 @@ describe("DeliveryGroup, policy captions", () => {
 describe("DeliveryGroup.undeliveredEvent()", () => {
   it("is behind what was sent, not behind what was only collected", () => {
     const { group, emit, listen, pushFrames } = createGroup();
-    const { sendQueue } = listen();
+    const { cursor } = listen();
     emit(0);
     pushFrames(1);
     group.collect(0);
-    expect(group.undeliveredEvent(sendQueue)).toBe(0);
+    expect(group.undeliveredEvent(cursor)).toBe(0);
     group.send();
-    expect(group.undeliveredEvent(sendQueue)).toBe(1);
-    sendQueue.behind = { frame: 0, event: 0, isJoining: true };
-    expect(group.undeliveredEvent(sendQueue)).toBe(0);
+    expect(group.undeliveredEvent(cursor)).toBe(1);
+    cursor.behind = { frame: 0, event: 0, isJoining: true };
+    expect(group.undeliveredEvent(cursor)).toBe(0);
   });
 });
 
 describe("DeliveryGroup.replay()", () => {
   it("sends a lone listener the events before its place, each once", () => {
     const { group, emit, listen, pushFrames, release } = createGroup();
-    const { listener, sendQueue } = listen();
+    const { listener, cursor } = listen();
     emit(0);
     emit(30);
     emit(100);
-    group.replay(sendQueue, 50 * TICKS_PER_MS);
+    group.replay(cursor, 50 * TICKS_PER_MS);
     expect(shape(listener)).toEqual([0, 30]);
     pushFrames(8);
     release(1000);
@@ -309,10 +309,10 @@ describe("DeliveryGroup.replay()", () => {
 
   it("leaves one in step with others alone", () => {
     const { group, emit, listen } = createGroup();
-    const { listener, sendQueue } = listen();
+    const { listener, cursor } = listen();
     listen();
     emit(0);
-    group.replay(sendQueue, 50 * TICKS_PER_MS);
+    group.replay(cursor, 50 * TICKS_PER_MS);
     expect(listener.sent).toEqual([]);
   });
 });

@@ -1,18 +1,24 @@
 /**
  * What one listener is sent, and where it stands. In lockstep with its group it costs one delivery a batch. Behind (its
- * socket is full) it keeps cursors of its own into the frames and the events, and catches up when the socket drains:
+ * socket is full) it keeps its own places in the frames and the events, and catches up when the socket drains:
  *
- *   lockstep --socket holds maxOutboxBytes/2--> behind --drained, `lossless`: gets the frames it missed---------> lockstep
- *                                                 \------drained, others: a `gap`, and every event it missed----> lockstep
- *   `captions`: before it falls behind its audio is left out, so that events get through; a `gap` when it drains
+ *   lockstep --socket is over BEHIND_FROM--> behind --under ROOM_BELOW, `lossless`: gets the frames it missed--> lockstep
+ *                                               \-----under ROOM_BELOW, others: a `gap`, every event it missed--> lockstep
+ *   `captions`: from SHORT_FROM on its audio is left out, so that events get through; a `gap` when it drains
  *   behind, and an event it needs has left the log --> closed with slow_consumer
+ *   the socket is over its own bound, which is maxOutboxBytes and a batch --> closed with slow_consumer
  */
 import { GatewayError } from "../errors.ts";
 import type { Event } from "../protocol/events.ts";
 import type { OffsetUnit, Policy } from "../protocol/vocabulary.ts";
 import type { Delivery, Listener } from "./listener.ts";
 
-export interface SendQueueOptions {
+/** Shares of maxOutboxBytes that wait in the socket. */
+const BEHIND_FROM = 1 / 2;
+const ROOM_BELOW = 1 / 4;
+const SHORT_FROM = 1 / 8;
+
+export interface ListenerCursorOptions {
   readonly listener: Listener;
   readonly policy: Policy;
   readonly offsets: OffsetUnit;
@@ -28,13 +34,13 @@ export interface Behind {
   readonly isJoining: boolean;
 }
 
-export class SendQueue {
+export class ListenerCursor {
   readonly #listener: Listener;
   readonly #offsets: OffsetUnit;
   readonly #maxOutboxBytes: number;
   readonly #onEnd: (error: GatewayError) => void;
   readonly policy: Policy;
-  /** Own cursors while behind; null in lockstep with the group. */
+  /** Its own places while behind; null in lockstep with the group. */
   behind: Behind | null = null;
   framesSent = 0;
   /** Frames that it has missed, as far as a `gap` has said so. */
@@ -43,7 +49,7 @@ export class SendQueue {
   #unreportedFrames = 0;
   #isClosed = false;
 
-  constructor(options: SendQueueOptions) {
+  constructor(options: ListenerCursorOptions) {
     this.#listener = options.listener;
     this.#offsets = options.offsets;
     this.policy = options.policy;
@@ -58,14 +64,14 @@ export class SendQueue {
     const result = this.#listener.deliver(batch, this.#offsets);
     if (result === "sent") return false;
     if (result === "dropped") this.end(socketFull());
-    return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes / 2;
+    return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes * BEHIND_FROM;
   }
 
   /** Whether audio has to stand back so that events get through (policy `captions`). */
   get isShort(): boolean {
     if (this.policy !== "captions") return false;
     // Once audio was left out it stays out until the socket has drained and the `gap` is sent.
-    return this.#unreportedFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes / 8;
+    return this.#unreportedFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes * SHORT_FROM;
   }
 
   /** These frames are not sent. */
@@ -88,12 +94,12 @@ export class SendQueue {
 
   /** Bytes to send at most before the socket is looked at again. */
   get stepBytes(): number {
-    return this.#maxOutboxBytes / 4;
+    return this.#maxOutboxBytes * ROOM_BELOW;
   }
 
   /** Whether a drained socket has enough room to go on. */
   hasRoom(): boolean {
-    return !this.#isClosed && this.#listener.bufferedBytes() < this.#maxOutboxBytes / 4;
+    return !this.#isClosed && this.#listener.bufferedBytes() < this.#maxOutboxBytes * ROOM_BELOW;
   }
 
   end(error: GatewayError): void {
@@ -107,6 +113,6 @@ export class SendQueue {
 function socketFull(): GatewayError {
   return new GatewayError(
     "slow_consumer",
-    "Listener reads too slowly: its socket holds more than max-outbox-bytes",
+    "Listener reads too slowly: its socket holds more than max-outbox-bytes and a batch",
   );
 }
