@@ -249,9 +249,9 @@ export function toldWhole(id: string, { epoch, saved }: Replica): SessionUpdate 
 
 function place(utterance: KeptUtterance, { startMs, heard }: NewPlaces, sentMs: number): void {
   const firstMs = heard[0]?.ms ?? Number.POSITIVE_INFINITY;
-  const before = utterance.heard.findLastIndex(({ ms }) => ms < firstMs) + 1;
   utterance.startMs = startMs;
-  utterance.heard.splice(before, utterance.heard.length, ...heard);
+  while ((utterance.heard.at(-1)?.ms ?? -1) >= firstMs) utterance.heard.pop();
+  utterance.heard.push(...heard);
   if (utterance.heard.length <= FEW_PLACES) return;
   // The first one holds for all that is before the others.
   const lastUseless = utterance.heard.findLastIndex(({ ms }) => ms <= sentMs - REACH_MS) - 1;

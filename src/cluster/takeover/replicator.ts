@@ -58,7 +58,7 @@ interface Told {
   /** How far it knows that audio was sent. */
   sentMs: number;
   /** Ends of words that were not sent then, rising. */
-  wordEndsMs: readonly number[];
+  readonly wordEndsMs: number[];
   /** Connections that it does not know, or not as they are, by token; null: that have gone. */
   readonly connections: Map<string, SavedConnection | null>;
   /** Length of each utterance's text. */
@@ -175,11 +175,10 @@ export class Replicator {
     const sentMs = session.deliveredMs + EARLY_MS;
     if (told.madeMs < session.madeMs && sentMs + TOLD_AHEAD_MS >= told.madeMs)
       this.#tellPlaces(session, told);
-    const [nextMs = Number.POSITIVE_INFINITY] = told.wordEndsMs;
-    if (nextMs > sentMs) return;
+    if ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) > sentMs) return;
     this.#records.sent(told.number, sentMs);
     told.sentMs = sentMs;
-    told.wordEndsMs = told.wordEndsMs.filter((ms) => ms > sentMs);
+    while ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) <= sentMs) told.wordEndsMs.shift();
     this.#flushInRound();
   }
 
@@ -212,7 +211,7 @@ export class Replicator {
       const utterance = told.ids.indexOf(id);
       if (utterance < 0) this.#changed.add(session);
       else this.#records.places(told.number, utterance, { startMs, heard });
-      told.wordEndsMs = [...told.wordEndsMs, ...endsBehind(told.sentMs, heard)].sort((a, b) => a - b);
+      addEnds(told, heard);
       // Audio that is sent as it comes: whoever comes back now would hear the word again.
       if (heard.some(({ ms }) => ms > 0 && ms <= deliveredMs)) this.#flushSoon();
       else this.#flushInRound();
@@ -346,6 +345,19 @@ function charsOf({ utterances, connections, disconnected }: SessionUpdate): numb
 
 function endsBehind(sentMs: number, heard: readonly HeardPlace[]): number[] {
   return heard.map(({ ms }) => ms).filter((ms) => ms > sentMs);
+}
+
+/** Ends mostly come in their order, one at a time. */
+function addEnds({ sentMs, wordEndsMs }: Told, heard: readonly HeardPlace[]): void {
+  let lastMs = wordEndsMs.at(-1) ?? 0;
+  let isRising = true;
+  for (const { ms } of heard) {
+    if (ms <= sentMs) continue;
+    isRising &&= ms >= lastMs;
+    lastMs = ms;
+    wordEndsMs.push(ms);
+  }
+  if (!isRising) wordEndsMs.sort((a, b) => a - b);
 }
 
 /** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */

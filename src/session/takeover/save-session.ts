@@ -40,7 +40,7 @@ interface ReadPlaces {
 
 export class SessionReader implements SpeechReader {
   readonly #parts: SessionParts;
-  #read = new Map<Utterance, ReadPlaces>();
+  readonly #read = new Map<Utterance, ReadPlaces>();
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -59,16 +59,23 @@ export class SessionReader implements SpeechReader {
 
   readPlaces(): SavedPlaces[] {
     const sentTicks = this.#sentTicks;
-    const read = this.#read;
-    this.#read = new Map();
+    const { unplayed } = this.#parts.queue;
     const changed: SavedPlaces[] = [];
-    for (const utterance of this.#parts.queue.unplayed) {
+    for (const utterance of unplayed) {
       const { id, startTicks } = utterance;
       if (startTicks === null || utterance.hasFailed || utterance.isSound) continue;
-      const heard = this.#newPlaces(utterance, sentTicks, read.get(utterance));
+      const before = this.#read.get(utterance);
+      if (before !== undefined && isSame(utterance, before, sentTicks)) continue;
+      const heard = this.#newPlaces(utterance, sentTicks, before);
       if (heard.length > 0) changed.push({ id, startMs: msOfTicks(startTicks), heard });
     }
+    if (this.#read.size > unplayed.length) this.#forgetPlayed(unplayed);
     return changed;
+  }
+
+  #forgetPlayed(unplayed: readonly Utterance[]): void {
+    for (const utterance of this.#read.keys())
+      if (!unplayed.includes(utterance)) this.#read.delete(utterance);
   }
 
   get #sentTicks(): number {
@@ -111,7 +118,7 @@ export class SessionReader implements SpeechReader {
     const endTicks = utterance.state.kind === "played" ? utterance.endTicks : null;
     if (startTicks !== null) {
       const cut = cutOf(utterance, this.#parts.queue.comingOf(utterance));
-      for (const ticks of ticksToRead(words, { from, sentTicks })) {
+      for (const { endTicks: ticks } of toRead(words, { from, sentTicks })) {
         const end = cut.clientEnd(heardSpokenEnd(cut, ticks));
         if (end <= last.end) continue;
         last = { end, ms: msOfTicks(ticks) };
@@ -136,14 +143,19 @@ export class SessionReader implements SpeechReader {
   }
 }
 
-/** Ends of words from there on, or, null, of those within reach; where none is, it is estimated what was heard. */
-function ticksToRead(
+/** Words from there on, or, null, those within reach; where none is, it is estimated what was heard. */
+function toRead(
   words: readonly SpokenWord[],
   { from, sentTicks }: { readonly from: number | null; readonly sentTicks: number },
-): number[] {
-  const beforeReach = words.findLastIndex(({ endTicks }) => endTicks <= sentTicks - REACH_TICKS);
-  if (beforeReach === words.length - 1) return [sentTicks];
-  return words.slice(from ?? Math.max(0, beforeReach)).map(({ endTicks }) => endTicks);
+): readonly Pick<SpokenWord, "endTicks">[] {
+  if (isOutOfReach(words.at(-1), sentTicks)) return [{ endTicks: sentTicks }];
+  if (from !== null) return words.slice(from);
+  const beforeReach = words.findLastIndex((word) => isOutOfReach(word, sentTicks));
+  return words.slice(Math.max(0, beforeReach));
+}
+
+function isOutOfReach(word: SpokenWord | undefined, sentTicks: number): boolean {
+  return word === undefined || word.endTicks <= sentTicks - REACH_TICKS;
 }
 
 /** Who plays as it is sent has been sent no more than this, whatever others were sent in one go. */
@@ -160,6 +172,17 @@ export function sentTicksOf({
   return hasRealtime && Number.isFinite(minLeadMs)
     ? Math.min(sentTicks, playheadTicks + (minLeadMs + maxFrameMs) * TICKS_PER_MS)
     : sentTicks;
+}
+
+/** Most audio ends no word: nothing is new then. Behind the last word within reach it is estimated what was heard. */
+function isSame({ transcript, state }: Utterance, before: ReadPlaces, sentTicks: number): boolean {
+  const word = transcript.words.at(-1);
+  return (
+    word === before.word &&
+    word?.endTicks === before.wordEndTicks &&
+    !isOutOfReach(word, sentTicks) &&
+    before.isPlayed === (state.kind === "played")
+  );
 }
 
 /** Index of the first word that was not read; null: what was read holds no more. */

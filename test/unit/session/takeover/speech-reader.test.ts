@@ -37,6 +37,19 @@ describe("what is read of speech", () => {
     expect(ends).toEqual([0, 5, 11, 19, 25, 30, 30]);
   });
 
+  it("is estimated as audio is sent where no word within reach has times", () => {
+    const { reader, transcript, clock } = openRead();
+    const second = transcript.words[1];
+    if (second === undefined) throw new Error("No second word was read");
+    transcript.voidFrom(second.start);
+    const ends = endsOf(reader.readPlaces());
+    for (let ms = 0; ms < 1300; ms += 20) {
+      clock.advance(20);
+      ends.push(...endsOf(reader.readPlaces()));
+    }
+    expect(ends).toEqual([0, 5, 26, 30, 30]);
+  });
+
   it("is all again where a word is void", () => {
     const { reader, first, transcript } = openRead();
     const last = transcript.words.at(-1);
