@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { replay } from "../../src/recording/player.ts";
+import { temporaryFolder } from "../cli/program.ts";
 import { heartbeatsOf, startNodes, type TestNodes } from "../helpers/cluster-nodes.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { recordingsIn } from "../helpers/recordings.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
@@ -200,6 +203,40 @@ describe("the session's node dies in the middle of a sentence", () => {
     expect(TEXT.startsWith(cut.heard.text)).toBe(true);
     expect(cut.heard.ms).toBeGreaterThan(heard.length * 150);
     expect(`${cut.heard.text}${cut.unheard_text}`).toBe(TEXT);
+  });
+});
+
+describe("a session that goes on at another node", () => {
+  it("is recorded at both, and each recording runs again with the same bytes", async () => {
+    using folder = temporaryFolder();
+    const record = folder.file("recordings");
+    {
+      await using nodes = await startPair({ record });
+      const path = `/live/recorded?${QUERY}&role=both`;
+      const at = "/live/recorded?role=speaker&format=none";
+      await using opener = await TestClient.connect(nodes.one.gateway, at);
+      await opener.next("hello");
+      await using far = await TestClient.connect(nodes.two.gateway, path);
+      await far.next("hello");
+      far.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u1" });
+      far.send({ type: "mark", name: "said" });
+      far.send({ type: "text", text: "Five six ", voice_id: "v", utterance_id: "u2" });
+      await far.until(() => heardWords(far).length >= 4);
+      nodes.one.bus.cut();
+      await far.untilClosed();
+      await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+      again.send({ type: "text", text: "seven eight.", utterance_id: "u2" });
+      again.send({ type: "end", utterance_id: "u2" });
+      await again.next("utterance.done", 2);
+    }
+    const recordings = recordingsIn(record);
+    const areTaken = recordings.map(({ entries }) => entries.some(({ name }) => name === "restore"));
+    expect(areTaken.sort()).toEqual([false, true]);
+    for (const recording of recordings) {
+      const replayed = replay(recording);
+      expect(replayed).toMatchObject({ difference: null, entries: recording.entries.length });
+      expect(replayed.messages).toBeGreaterThan(20);
+    }
   });
 });
 

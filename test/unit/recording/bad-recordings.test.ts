@@ -2,8 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { Chain } from "../../../src/recording/chain.ts";
 import { replay } from "../../../src/recording/player.ts";
+import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw } from "../../helpers/session-rig.ts";
-import { readLines, recordedLines } from "./recording-rig.ts";
+import { recordedLines } from "./recording-rig.ts";
 
 /** The lines with other JSON, and hashes that are right again. */
 function signedAgain(lines: readonly string[], edit: (json: string) => string): string[] {

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { Logger } from "../../../src/kit/log.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { replay } from "../../../src/recording/player.ts";
+import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { createRecordedRig, readLines } from "./recording-rig.ts";
+import { createRecordedRig } from "./recording-rig.ts";
 
 type Rig = ReturnType<typeof createRecordedRig>;
 

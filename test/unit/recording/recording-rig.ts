@@ -2,11 +2,10 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
-import { Chain } from "../../../src/recording/chain.ts";
-import { type Recording, RecordingReader } from "../../../src/recording/format.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
+import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 
@@ -53,11 +52,4 @@ export async function recordedLines({ isRedacted = false, utteranceId = "u" } = 
   rig.clock.advance(2000);
   await rig.recordings.close();
   return rig.disk.lines();
-}
-
-export function readLines(lines: readonly string[]): Recording {
-  const chain = new Chain();
-  const reader = new RecordingReader((json) => chain.next(json));
-  for (const line of lines) reader.line(line);
-  return reader.done();
 }
