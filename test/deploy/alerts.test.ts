@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { checkRules, IF_PROMTOOL_MISSING, isPromtoolMissing, testRules } from "../kit/promtool.ts";
 import { textOf } from "./deploy-files.ts";
-import { metricNames, metricsIn } from "./figures.ts";
+import { metricsIn, metricsText, namesIn } from "./figures.ts";
 
 interface Alert {
   readonly alert: string;
@@ -219,9 +219,19 @@ describe("alert rules", () => {
   });
 
   it("they ask for nothing that a gateway does not have", async () => {
-    const names = await metricNames();
+    const names = namesIn(await metricsText());
     expect(alerts.flatMap(({ expr }) => metricsIn(expr)).filter((name) => !names.has(name))).toEqual([]);
   });
+});
+
+it("counters with a label that alerts wait for are there before they count: one that appears does not rise", async () => {
+  const gateway = await metricsText();
+  const waitedFor = alerts
+    .flatMap(({ expr }) => [...expr.matchAll(/(\w+_total)\{(\w+="\w+")\}/g)])
+    .map(([, name = "", label = ""]) => [name, label]);
+  expect(waitedFor).toContainEqual(["voicewire_refused_total", 'reason="upstream_busy"']);
+  for (const [name, label] of waitedFor)
+    expect(gateway).toMatch(new RegExp(`^${name}\\{${label}\\} 0$`, "m"));
 });
 
 describe.skipIf(isPromtoolMissing)(`alert rules in Prometheus${IF_PROMTOOL_MISSING}`, () => {

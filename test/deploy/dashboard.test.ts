@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkRules, IF_PROMTOOL_MISSING, isPromtoolMissing } from "../kit/promtool.ts";
-import { metricNames, metricsIn } from "./figures.ts";
+import { metricsIn, metricsText, namesIn } from "./figures.ts";
 
 interface Panel {
   readonly id: number;
@@ -41,7 +41,7 @@ const targets = panels.flatMap((panel) =>
 let names: ReadonlySet<string>;
 
 beforeAll(async () => {
-  names = await metricNames();
+  names = namesIn(await metricsText());
 });
 
 describe("the dashboard", () => {

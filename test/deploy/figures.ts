@@ -1,4 +1,4 @@
-/** Names of all metrics that a gateway has: one with everything on. */
+/** Metrics of a gateway with everything on, to which nothing has happened yet. */
 import { dirname, join } from "node:path";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -7,8 +7,8 @@ import { CertificateFolder } from "../helpers/certificate-files.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt } from "../helpers/start-gateway.ts";
 
-/** With those of histograms' series. */
-export async function metricNames(): Promise<ReadonlySet<string>> {
+/** As Prometheus reads them. */
+export async function metricsText(): Promise<string> {
   await using upstream = await startFakeUpstream();
   using files = new CertificateFolder();
   const folder = dirname(files.settings.tlsCert);
@@ -22,7 +22,11 @@ export async function metricNames(): Promise<ReadonlySet<string>> {
       service: { hangs: 0 },
     },
   );
-  const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+  return await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+}
+
+/** Names of all, with those of histograms' series. */
+export function namesIn(text: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
     names.add(name);

@@ -28,6 +28,8 @@ it("says a phrase again from memory: same audio, same words, nothing billed", as
   expect(metrics).toContain(`voicewire_phrases_total{outcome="hit"} ${asked}`);
   expect(metrics).toContain(`voicewire_phrases_total{outcome="miss"} ${asked}`);
   expect(metrics).toContain(`voicewire_phrases ${asked}`);
+  // The share of failures is one of what left.
+  expect(metrics).toContain(`voicewire_upstream_requests_total ${asked}\n`);
 });
 
 it("keeps nothing unless it is switched on", async () => {

@@ -101,6 +101,8 @@ export class UpstreamAttempt implements Attempt {
   #retryTimer: Timer | null = null;
   #lateTimer: Timer | null = null;
   #tries = 0;
+  /** The try that runs counts among the requests: what the phrase cache answers never leaves. */
+  #isCounted = false;
   /** Span of the try that runs; null: it is not traced. */
   #span: Span | null = null;
   /** What the upstream says that it may need for its first audio. */
@@ -181,11 +183,11 @@ export class UpstreamAttempt implements Attempt {
   }
 
   #open(): void {
-    const { clock, counters } = this.#options;
+    const { clock } = this.#options;
     this.#tries += 1;
     const { times } = this.segment;
     times.sentMs = clock.nowMs();
-    counters.upstreamRequests += 1;
+    this.#isCounted = false;
     this.#span = requestSpan(this.#options.traced, this.#request, {
       startMs: times.sentMs,
       tries: this.#tries,
@@ -193,6 +195,7 @@ export class UpstreamAttempt implements Attempt {
     this.#synthesis = this.#options.upstream.open(this.#counted(), {
       requestSent: (firstAudioMs) => {
         times.sentMs = clock.nowMs();
+        this.#count();
         this.#serviceMs = firstAudioMs ?? 0;
         this.#awaitAudio();
       },
@@ -203,6 +206,12 @@ export class UpstreamAttempt implements Attempt {
       error: (error) => this.#onError(error),
     });
     if (this.#isHeld) this.#synthesis.pause();
+  }
+
+  #count(): void {
+    if (this.#isCounted) return;
+    this.#isCounted = true;
+    this.#options.counters.upstreamRequests += 1;
   }
 
   /** The request, and for the ledger how often it was made. */
@@ -286,6 +295,7 @@ export class UpstreamAttempt implements Attempt {
     this.#endSpan(error.code);
     this.#synthesis = null;
     const { clock, counters } = this.#options;
+    this.#count();
     counters.upstreamErrors += 1;
     const delayMs = this.#isTaken ? undefined : this.#delayBeforeNext(error);
     if (delayMs === undefined) {
