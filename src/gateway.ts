@@ -731,6 +731,7 @@ function metricsOf(
     ledger: () => ledger?.figures ?? null,
     recordings: () => recordings?.figures ?? null,
     serviceHangs: () => options.service?.hangs ?? null,
+    serviceBehindMs: () => (options.passesFaults === true ? behindMsOf(upstream) : null),
   });
   return async () => `${await exposition()}\n${calls.calls.stats.render()}`;
 }
@@ -779,6 +780,11 @@ function endSeconds(certificate: Certificate | null): number | null {
 /** By reason: of the door, and of the queue in front of the upstream. That one has an alert, which sees a counter rise, not appear. */
 function refusalsOf({ audit }: Door, upstream: UpstreamClient): ReadonlyMap<string, number> {
   return new Map([...audit.refusals, ["upstream_busy", upstream.stats().refused]]);
+}
+
+/** Of the region that is worst off: the embedded service is one. */
+function behindMsOf(upstream: UpstreamClient): number {
+  return Math.max(...upstream.regions().map(({ behindMs }) => behindMs));
 }
 
 function upstreamState(upstream: UpstreamClient): UpstreamState {

@@ -40,7 +40,10 @@ export const COUNTERS = {
   utterancesFailed: ["voicewire_utterances_failed_total", "Utterances that failed"],
   utterancesCancelled: ["voicewire_utterances_cancelled_total", "Utterances taken out of the queue"],
   utterancesResumed: ["voicewire_utterances_resumed_total", "Interrupted utterances that went on"],
-  upstreamRequests: ["voicewire_upstream_requests_total", "Requests of sessions that left for an upstream, or failed before"],
+  upstreamRequests: [
+    "voicewire_upstream_requests_total",
+    "Requests of sessions that left for an upstream, or failed before",
+  ],
   upstreamRetries: ["voicewire_upstream_retries_total", "Requests sent upstream again"],
   upstreamLateFirstAudio: [
     "voicewire_upstream_late_first_audio_total",

@@ -154,6 +154,8 @@ interface Gauges {
   readonly recordings?: () => RecordingFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
+  /** How late it was with what is played, ms; null where there is none. Default: there is none. */
+  readonly serviceBehindMs?: () => number | null;
   /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
   readonly certificateEnd: () => number | null;
   /** What the door has refused, and what it counts. */
@@ -266,6 +268,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...ledgerMetrics(() => gauges.ledger?.() ?? null),
     ...recordingMetrics(() => gauges.recordings?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
+    ...behindMetrics(gauges.serviceBehindMs),
   ];
 }
 
@@ -694,6 +697,18 @@ function hangMetric(readHangs: () => number | null): Metric {
     help: "Times that the embedded speech service was killed because it did not answer",
     read: () => readHangs() ?? 0,
   };
+}
+
+function behindMetrics(readMs: Gauges["serviceBehindMs"] = () => null): Metric[] {
+  if (readMs() === null) return [];
+  return [
+    {
+      kind: "gauge",
+      name: "voicewire_service_behind_seconds",
+      help: "How late the embedded speech service was with what is played, as its last answer says",
+      read: () => (readMs() ?? 0) / 1000,
+    },
+  ];
 }
 
 function register(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {

@@ -5,6 +5,7 @@
 import { toGatewayError } from "../errors.ts";
 import type { LedgerSink } from "../ledger/entries.ts";
 import type { GroupLimit } from "./governor.ts";
+import { countOf } from "./headers.ts";
 import { RequestAccount } from "./request-account.ts";
 import type { Exchange } from "./transport/exchange.ts";
 import {
@@ -36,6 +37,7 @@ export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit"
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
 const AHEAD_HEADER = "x-voicewire-ahead-ms";
+const BEHIND_HEADER = "x-voicewire-behind-ms";
 const MAX_AHEAD_MS = 999_999;
 /** Group of speech that names no model. */
 const DEFAULT_GROUP = "default model";
@@ -51,6 +53,7 @@ export class HttpUpstream {
   readonly #region: string;
   readonly #postHeaders: readonly string[];
   readonly #isEmbedded: boolean;
+  #behindMs = 0;
 
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
@@ -69,7 +72,7 @@ export class HttpUpstream {
   open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
     const place = { upstream: FIRST_UPSTREAM, region: this.#region };
     const account = this.#ledger === undefined ? null : new RequestAccount(this.#ledger, request, place);
-    const stream = new SpeechStream(new VendorDialect(request, this.#key), handlers, account);
+    const stream = new SpeechStream(this.#dialectFor(request), handlers, account);
     try {
       const { path, body } = wireRequest(request);
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;
@@ -144,6 +147,11 @@ export class HttpUpstream {
     return this.#requester.stats();
   }
 
+  /** How late the embedded service was with what is played, ms, as its last answer says; 0 of others, which do not say it. */
+  get behindMs(): number {
+    return this.#behindMs;
+  }
+
   /** The limits that are known, at most `most` of them. */
   limits(most: number): GroupLimit[] {
     return this.#requester.limits(most);
@@ -155,6 +163,12 @@ export class HttpUpstream {
 
   close(): Promise<void> {
     return this.#requester.close();
+  }
+
+  #dialectFor(request: SynthesisRequest): VendorDialect {
+    return new VendorDialect(request, this.#key, (headers) => {
+      this.#behindMs = this.#isEmbedded ? (countOf(headers, BEHIND_HEADER) ?? 0) : 0;
+    });
   }
 
   #headersOf({ aheadMs }: SynthesisRequest): readonly string[] {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { checkRules, IF_PROMTOOL_MISSING, isPromtoolMissing } from "../kit/promtool.ts";
-import { metricsIn, metricsText, namesIn } from "./figures.ts";
+import { metricsIn, metricsText, namesIn, plainMetricsText } from "./figures.ts";
 
 interface Panel {
   readonly id: number;
@@ -11,6 +11,7 @@ interface Panel {
   readonly description?: string;
   readonly datasource?: { readonly type: string; readonly uid: string };
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly fieldConfig?: { readonly defaults: { readonly noValue?: string } };
   readonly targets?: readonly {
     readonly refId: string;
     readonly expr: string;
@@ -100,6 +101,17 @@ describe("the dashboard", () => {
       .filter((name) => !names.has(name));
     expect(unknown).toEqual([]);
     for (const { panel, expr } of targets) expect([panel, metricsIn(expr).length > 0]).toEqual([panel, true]);
+  });
+
+  it("says in the place of figures what is off, or what has not come yet", async () => {
+    const plain = await plainMetricsText();
+    const isThere = (name: string): boolean => new RegExp(`^${name}[{ ]`, "m").test(plain);
+    const empty = panels.filter(
+      ({ targets: own = [] }) => !own.flatMap(({ expr }) => metricsIn(expr)).some(isThere),
+    );
+    expect(empty.length).toBeGreaterThan(10);
+    const silent = empty.filter(({ fieldConfig }) => (fieldConfig?.defaults.noValue ?? "") === "");
+    expect(silent.map(({ title }) => title)).toEqual([]);
   });
 
   it("narrows every figure to the chosen jobs and instances, and rates to what is scraped", () => {

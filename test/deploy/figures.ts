@@ -1,4 +1,4 @@
-/** Metrics of a gateway with everything on, to which nothing has happened yet. */
+/** Metrics of a gateway to which nothing has happened yet; with everything on, where it is not said otherwise. */
 import { dirname, join } from "node:path";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -6,6 +6,13 @@ import { tracingSettings } from "../../src/tracing/tracing-settings.ts";
 import { CertificateFolder } from "../helpers/certificate-files.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt } from "../helpers/start-gateway.ts";
+
+/** As Prometheus reads those of a gateway with nothing on. */
+export async function plainMetricsText(): Promise<string> {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url);
+  return await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+}
 
 /** As Prometheus reads them. */
 export async function metricsText(): Promise<string> {
@@ -20,6 +27,7 @@ export async function metricsText(): Promise<string> {
       cluster: { nodeName: "node-1", connect: () => Promise.resolve(bus) },
       tracing: tracingSettings("http://127.0.0.1:9/v1/traces", {}),
       service: { hangs: 0 },
+      passesFaults: true,
     },
   );
   return await (await fetch(`${gateway.opsUrl}/metrics`)).text();

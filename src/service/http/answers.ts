@@ -32,6 +32,10 @@ export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...SOUND_HEADERS,
   "history-item-id": { ...STRING, description: "Absent with enable_logging=false." },
   "tts-latency-ms": COUNT,
+  "x-voicewire-behind-ms": {
+    ...COUNT,
+    description: "How late streams are with what is played, as a stream says; absent of what is sent whole.",
+  },
   "x-voicewire-timing": {
     ...STRING,
     enum: ["estimated"],

@@ -102,6 +102,8 @@ export interface JobChunk {
   readonly audio: Uint8Array<ArrayBuffer>;
   /** Null where the job wants no timing. */
   readonly timing: ChunkTiming | null;
+  /** How late its thread was then with what is played, ms; the job's first chunk has it. */
+  readonly behindMs?: number;
 }
 
 export type ToWorker =

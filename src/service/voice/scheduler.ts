@@ -30,6 +30,7 @@ interface Entry {
   readonly codec: string;
   readonly deadline: Deadline;
   job: ScheduledJob | undefined;
+  hasLeft: boolean;
   unacknowledgedBytes: number;
 }
 
@@ -74,6 +75,7 @@ export class Scheduler {
       codec: parseUpstreamFormat(spec.format)?.codec ?? "",
       deadline: new Deadline(this.#clock.nowMs(), spec.aheadMs),
       job: undefined,
+      hasLeft: false,
       unacknowledgedBytes: 0,
     };
     this.#entries.set(id, entry);
@@ -143,9 +145,19 @@ export class Scheduler {
     });
   }
 
-  #send(entry: Entry, chunk: JobChunk): void {
+  #send(entry: Entry, made: JobChunk): void {
+    const chunk = entry.hasLeft ? made : { ...made, behindMs: this.#behindMs(entry) };
+    entry.hasLeft = true;
     entry.unacknowledgedBytes += chunk.audio.length;
     this.#options.reply(entry.id, { type: "chunk", chunk }, [chunk.audio.buffer]);
+  }
+
+  /** How long the job that is worst off has been overdue: this one, or one that waits for its turn. */
+  #behindMs(entry: Entry): number {
+    const nowMs = this.#clock.nowMs();
+    let behindMs = 0;
+    for (const { deadline } of [entry, ...this.#ready]) behindMs = Math.max(behindMs, nowMs - deadline.dueMs);
+    return Math.round(behindMs);
   }
 
   #makeReady(entry: Entry): void {

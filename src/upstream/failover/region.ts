@@ -19,6 +19,8 @@ export interface RegionStats {
   readonly maxOpen: number;
   /** Requests that failed in the last minute because it does not work. */
   readonly errorsLastMinute: number;
+  /** See HttpUpstream.behindMs. */
+  readonly behindMs: number;
 }
 
 export interface RegionOptions extends Omit<HttpUpstreamOptions, "onOutcome"> {
@@ -64,6 +66,7 @@ export class Region {
       limits: this.upstream.limits(MAX_LIMITS),
       ...{ open, queued, maxOpen: this.upstream.maxOpen },
       errorsLastMinute: this.health.errorsLastMinute,
+      behindMs: this.upstream.behindMs,
     };
   }
 

@@ -135,6 +135,7 @@ export class ServiceUpstream {
       limits: this.#requester.limits(MAX_LIMITS),
       ...{ open, queued, maxOpen: this.#requester.maxOpen },
       errorsLastMinute: this.#health.errorsLastMinute,
+      behindMs: 0,
     };
   }
 

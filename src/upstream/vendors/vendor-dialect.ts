@@ -14,16 +14,23 @@ import { TimedText } from "./timed-text.ts";
 export class VendorDialect implements Dialect {
   readonly #request: SynthesisRequest;
   readonly #key: string;
+  readonly #onHead: (headers: ResponseHeaders) => void;
   #hasAudio = false;
 
-  /** `key`: for nothing but keeping it out of messages. */
-  constructor(request: SynthesisRequest, key: string) {
+  /** `key`: for nothing but keeping it out of messages. `onHead`: headers of an answer that speaks. */
+  constructor(
+    request: SynthesisRequest,
+    key: string,
+    onHead: (headers: ResponseHeaders) => void = () => undefined,
+  ) {
     this.#request = request;
     this.#key = key;
+    this.#onHead = onHead;
   }
 
   head(headers: ResponseHeaders): SynthesisHead {
     checkContent(headers, this.#request.wantsTiming);
+    this.#onHead(headers);
     const ignored = othersOptions(FIRST_UPSTREAM, this.#request.vendorOptions);
     return { ...readHead(headers), ...(ignored.length === 0 ? {} : { ignored }) };
   }

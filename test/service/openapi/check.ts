@@ -109,6 +109,7 @@ const OPTIONAL_HEADERS = new Set([
   "history-item-id",
   "x-left-out-tags",
   "x-voicewire-timing",
+  "x-voicewire-behind-ms",
   "x-not-understood",
 ]);
 

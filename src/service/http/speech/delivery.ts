@@ -42,8 +42,8 @@ export interface Delivery {
   /** As asked for: a `wav_` format is PCM to the job. */
   readonly outputFormat: string;
   readonly response: Outlet;
-  /** Called once, when the first audio is there: all headers but the length. */
-  readonly headers: () => Readonly<Record<string, string>>;
+  /** Called once, when the first audio is there: all headers but the length. `first`: it, where it is sent at once. */
+  readonly headers: (first?: JobChunk) => Readonly<Record<string, string>>;
 }
 
 /** Streams audio, or with timing one JSON object a line. Throws ApiError while nothing has been sent. */
@@ -52,7 +52,7 @@ export function deliverStream(delivery: Delivery): Promise<void> {
   return run(delivery, {
     chunk: (chunk, job) => {
       if (response.destroyed) return;
-      if (!response.headersSent) response.writeHead(200, delivery.headers());
+      if (!response.headersSent) response.writeHead(200, delivery.headers(chunk));
       const bytes = wantsTiming ? timedLine(chunk, delivery) : chunk.audio;
       const length = chunk.audio.length;
       // Called back when the bytes have left for the kernel, also after a failed write: credit never leaks.

@@ -19,6 +19,8 @@ import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-requ
 const TRUTH_HEADER = "x-voicewire-truth";
 /** See JobSpec.aheadMs; what is no such number is not heeded. */
 const AHEAD_HEADER = "x-voicewire-ahead-ms";
+/** See JobChunk.behindMs. */
+const BEHIND_HEADER = "x-voicewire-behind-ms";
 /** Times that were found in the audio: those of voices of models. */
 const ESTIMATED_TIMING = { "x-voicewire-timing": "estimated" } as const;
 /** Tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
@@ -67,11 +69,12 @@ export async function speak(
     isDialogue: kind.isDialogue,
     wantsTiming: kind.wantsTiming,
     outputFormat: shape.outputFormat,
-    headers: () => ({
+    headers: (first) => ({
       ...commonHeaders(reply),
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
       ...leftOutHeader(leftOutTags),
+      ...(first?.behindMs === undefined ? {} : { [BEHIND_HEADER]: String(first.behindMs) }),
       ...(kind.wantsTiming && spec.inputs.some(({ neural }) => neural !== undefined) ? ESTIMATED_TIMING : {}),
     }),
   };

@@ -30,16 +30,19 @@ function startThread() {
   const scripts: { readonly id: number; readonly steps: readonly Step[] }[] = [];
   const turns: { readonly id: number; readonly atMs: number; readonly audioMs: number }[] = [];
   const ended = new Map<number, string>();
+  /** How late the thread was, by what the first chunk of each job says. */
+  const behindMs = new Map<number, number | undefined>();
   let onEnded: (id: number) => void = () => undefined;
   const scheduler = new Scheduler({
     engine,
     clock,
     reply: (id, message) => {
+      if (message.type === "chunk" && !behindMs.has(id)) behindMs.set(id, message.chunk.behindMs);
       if (message.type !== "ended") return;
       ended.set(id, message.outcome);
       onEnded(id);
     },
-    createJob: () => {
+    createJob: ({ emit }) => {
       const script = scripts.shift();
       if (script === undefined) throw new RangeError("No script is left");
       const left = [...script.steps];
@@ -57,6 +60,7 @@ function startThread() {
           if (step === undefined) return false;
           clock.stall(step.tookMs);
           emittedMs += step.audioMs;
+          emit({ audio: new Uint8Array(0), timing: null });
           turns.push({ id: script.id, atMs: clock.nowMs() - beganMs, audioMs: step.audioMs });
           return left.length > 0;
         },
@@ -69,6 +73,7 @@ function startThread() {
     clock,
     turns,
     ended,
+    behindMs,
     /** Ids in the order of their turns. */
     get order() {
       return turns.map(({ id }) => id);
@@ -98,6 +103,20 @@ function longestGapMs(turns: ReturnType<typeof startThread>["turns"], id: number
 }
 
 describe("Scheduler", () => {
+  it("says with a job's first chunk how late the job is that is worst off", async () => {
+    const thread = startThread();
+    thread.open(1, [{ tookMs: 40, audioMs: 1000 }], 50);
+    thread.open(2, [{ tookMs: 30, audioMs: 1000 }], 60);
+    thread.open(3, [{ tookMs: 10, audioMs: 1000 }], 100);
+    await thread.run(3);
+    // At 40 ms nobody is late yet; at 70 ms the second one is by 10, at 80 ms the third one is not.
+    expect([...thread.behindMs]).toEqual([
+      [1, 0],
+      [2, 10],
+      [3, 0],
+    ]);
+  });
+
   it("lets no stream run dry while fifty begin", async () => {
     const thread = startThread();
     const ids = Array.from({ length: 50 }, (_, index) => index + 1);
