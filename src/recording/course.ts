@@ -181,6 +181,9 @@ class CourseReader {
       case "interrupt":
         this.#note("command", "http", "interrupt", textOf(first));
         return;
+      case "restore":
+        this.#note("event", "", "goes on here: another node had the session before");
+        return;
       case "close":
         this.#note("event", "", `session closed: ${textOf(fieldsOf(first).code)}`);
         return;

@@ -32,6 +32,24 @@ export const END_REASONS = [
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
+/** For people: why it ended, and what is not in it. null: the file has no last line. */
+export function endSentence(end: EndReason | null): string {
+  return end === null ? WITHOUT_END : END_SENTENCES[end];
+}
+
+const WITHOUT_END =
+  "Without a last line: its gateway was killed, or still writes it. What came then is not in it";
+const WENT_ON = "The session went on, and what came then is not in it";
+const END_SENTENCES: Readonly<Record<EndReason, string>> = {
+  closed: "With its session: all of it is there",
+  session_full: `At the bound of one session's recording (record-mb). ${WENT_ON}`,
+  folder_full: `At the bound of all recordings (record-folder-mb). ${WENT_ON}`,
+  disk: `With the disk full, or nearly so. ${WENT_ON}`,
+  lost: `On a disk that was slower than the session. ${WENT_ON}`,
+  zero_retention: `Before a text that nobody may keep (enable_logging false). ${WENT_ON}`,
+  shutdown: "With its gateway. Where another node went on with the session, its part is in a file there",
+};
+
 export interface Head {
   readonly voicewire_recording: number;
   /** Version of voicewire that recorded it. */
@@ -118,24 +136,37 @@ function signed(line: string, { hashOf, number }: Signed): Json {
   const text = line.slice(HASH_CHARS + 1);
   if (number === 1 && !/^[\w-]{16} \{"voicewire_recording":/.test(line))
     throw unreadable(1, "it is no recording of voicewire");
+  // Another form may have other hashes.
+  if (number === 1) checkForm(text);
   const hash = line.slice(0, HASH_CHARS);
   if ((hashOf !== null && hash !== hashOf(text)) || line[HASH_CHARS] !== " ")
-    throw unreadable(number, "the line was edited, or one before it is missing");
+    throw unreadable(
+      number,
+      "the line was edited, or one before it is missing; expected the file as it was written",
+    );
+  return jsonIn(text, number);
+}
+
+/** Throws recording_version, recording_unreadable. */
+function checkForm(firstLine: string): void {
+  if (firstLine.startsWith(`{"voicewire_recording":${RECORDING_VERSION},`)) return;
+  const { voicewire_recording: form, version } = fieldsOf(jsonIn(firstLine, 1)) ?? {};
+  throw new GatewayError(
+    "recording_version",
+    `Recording is of form ${String(form)}, expected ${RECORDING_VERSION}: run the voicewire that wrote it (${String(version)})`,
+  );
+}
+
+function jsonIn(text: string, line: number): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    throw unreadable(number, "the line is no JSON", cause);
+    throw unreadable(line, "the line is no JSON", cause);
   }
 }
 
 function headOf(json: Json): Head {
   const { voicewire_recording: version, ...head } = fieldsOf(json) ?? {};
-  if (version !== RECORDING_VERSION) {
-    throw new GatewayError(
-      "recording_version",
-      `Recording is of form ${String(version)}, expected ${RECORDING_VERSION}: run the voicewire that wrote it (${String(head.version)})`,
-    );
-  }
   const names = ["version", "at", "session", "epoch", "server", "text"] as const;
   const isWhole = names.every((name) => typeof head[name] === "string") && typeof head.at_ms === "number";
   if (!isWhole || fieldsOf(head.tuning ?? null) === null) throw unreadable(1, "its first line lacks a field");

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { courseOf } from "../../src/recording/course.ts";
 import { replay } from "../../src/recording/player.ts";
 import { temporaryFolder } from "../cli/program.ts";
 import { heartbeatsOf, startNodes, type TestNodes } from "../helpers/cluster-nodes.ts";
@@ -232,6 +233,10 @@ describe("a session that goes on at another node", () => {
     const recordings = recordingsIn(record);
     const areTaken = recordings.map(({ entries }) => entries.some(({ name }) => name === "restore"));
     expect(areTaken.sort()).toEqual([false, true]);
+    const goesOn = recordings.flatMap((recording) =>
+      courseOf(recording).happenings.filter(({ what }) => what.startsWith("goes on here")),
+    );
+    expect(goesOn).toMatchObject([{ kind: "event", atMs: expect.any(Number) }]);
     for (const recording of recordings) {
       const replayed = replay(recording);
       expect(replayed).toMatchObject({ difference: null, entries: recording.entries.length });

@@ -85,7 +85,7 @@ describe.skipIf(reason !== null)(`/replay${reason === null ? "" : ` (skipped: ${
     await page.locator("#file").setInputFiles(await recordedFile());
     await page.locator("#recording").waitFor();
     expect(await page.locator("#facts").textContent()).toMatch(
-      /^Session s of 2027-01-31.* Ended: shutdown\.$/,
+      /^Session s of 2027-01-31.* Ended: With its gateway\. Where .* in a file there\.$/,
     );
     const loaded = asked.length;
     await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("place");

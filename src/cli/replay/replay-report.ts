@@ -1,6 +1,6 @@
 /** A recorded session as text: what it was, whether it ran again alike, and a table of its utterances. */
 import type { Course, CourseUtterance, Happening, Silence } from "../../recording/course.ts";
-import type { Recording } from "../../recording/format.ts";
+import { endSentence, type Recording } from "../../recording/format.ts";
 import type { Difference, Replayed } from "../../recording/player.ts";
 import { safeText } from "../output/terminal-text.ts";
 
@@ -86,7 +86,7 @@ function dryLines(told: Told): string[] {
 function headLines({ recording: { head, end }, course, replayed, ms }: Told): string[] {
   const lines = [
     `Session ${head.session} of ${head.at}, ${seconds(course.durationMs)}, voicewire ${head.version}`,
-    `Recording ended: ${end ?? "without a last line"}`,
+    `Recording ended (${end ?? "killed"}): ${endSentence(end)}.`,
   ];
   if (replayed === null) return [...lines, "Not run: the recording has hashes in place of texts and audio"];
   const { difference, messages, entries } = replayed;

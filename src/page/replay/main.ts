@@ -1,6 +1,6 @@
 /** Shows a recorded session: a file is opened here, read here, and goes nowhere. */
 import { type Course, courseOf, type Happening } from "../../recording/course.ts";
-import { type Recording, RecordingReader } from "../../recording/format.ts";
+import { endSentence, type Recording, RecordingReader } from "../../recording/format.ts";
 import { drawPicture, isTrouble } from "./picture.ts";
 
 /** More lines would not be read by anybody, and would take the browser seconds. */
@@ -58,7 +58,7 @@ function show(recording: Recording): void {
   const text = head.text === "hashed" ? ", without texts and audio" : "";
   element("facts", HTMLParagraphElement).textContent =
     `Session ${head.session} of ${head.at}, ${seconds(course.durationMs)}, voicewire ${head.version}${text}. ` +
-    `Ended: ${end ?? "the file has no last line"}.`;
+    `Ended: ${endSentence(end)}.`;
   rows.replaceChildren(...course.happenings.slice(0, MAX_ROWS).map(rowOf));
   place.max = String(Math.ceil(course.durationMs));
   place.value = "0";

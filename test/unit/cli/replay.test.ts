@@ -26,6 +26,7 @@ describe("voicewire replay", () => {
   it("says that a session is byte-exact, and what came of its utterances", async () => {
     const { code, out } = await replayed(await recorded(), "--events");
     expect(out).toMatch(/Byte-exact: \d+ messages of \d+ entries/);
+    expect(out).toContain("Recording ended (shutdown): With its gateway.");
     expect(out).toMatch(/greeting +0\.000 s .* done /);
     expect(out).toMatch(/event +- +utterance\.started +greeting/);
     expect(code).toBe(0);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Logger } from "../../../src/kit/log.ts";
 import { silentLog } from "../../../src/kit/log.ts";
+import { endSentence } from "../../../src/recording/format.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
@@ -72,6 +73,32 @@ describe("a recording", () => {
     const whole = readLines(rig.disk.lines());
     expect(whole.end).toBeNull();
     expect(replay(whole).difference).toBeNull();
+  });
+
+  it("ends where the disk is slower than the session, and is byte-exact up to there", async () => {
+    const rig = createRecordedRig({}, { maxSessionMb: 64, maxFolderMb: 256 });
+    let goOn = (): void => undefined;
+    rig.disk.ready = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const { listener, send } = rig.join("format=ulaw_8000&events=words");
+    send({ type: "speak", text: "Xylophone canary." });
+    await settled();
+    const request = rig.requests.at(-1);
+    request?.head();
+    for (let chunks = 0; chunks < 3; chunks += 1) request?.chunk(countingUlaw(700_000));
+    const framesBefore = listener.frames.length;
+    rig.clock.advance(1000);
+    expect(listener.frames.length).toBeGreaterThan(framesBefore);
+    expect(rig.recordings.figures.ended.get("lost")).toBe(1);
+    goOn();
+    await rig.recordings.close();
+    const recording = readLines(rig.disk.lines());
+    expect(recording.end).toBe("lost");
+    expect(replay(recording)).toMatchObject({ difference: null, entries: recording.entries.length });
+    expect(endSentence(recording.end)).toBe(
+      "On a disk that was slower than the session. The session went on, and what came then is not in it",
+    );
   });
 
   it("leaves room on the disk to others", async () => {

@@ -6,17 +6,20 @@ export class MemoryDisk implements NonNullable<RecordingsOptions["disk"]> {
   freeBytes = 1e12;
   /** So many more bytes can be written. */
   room = Number.POSITIVE_INFINITY;
+  /** Nothing is written before it. */
+  ready: Promise<unknown> = Promise.resolve();
 
   create(path: string) {
     if (this.room <= 0) return Promise.reject(new Error("ENOSPC: no space left on device"));
     this.files.set(path, "");
     return Promise.resolve({
-      append: (bytes: Uint8Array) => {
-        if (this.room <= 0) return Promise.reject(new Error("ENOSPC: no space left on device"));
+      append: async (bytes: Uint8Array) => {
+        await this.ready;
+        if (this.room <= 0) throw new Error("ENOSPC: no space left on device");
         const taken = bytes.subarray(0, Math.min(bytes.length, this.room));
         this.room -= taken.length;
         this.files.set(path, (this.files.get(path) ?? "") + Buffer.from(taken).toString());
-        return Promise.resolve(taken.length);
+        return taken.length;
       },
       close: () => Promise.resolve(),
     });
