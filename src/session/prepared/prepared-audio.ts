@@ -9,6 +9,8 @@ export interface PreparedSegment {
   readonly requestId: string | null;
   /** The best that its times can be called. */
   readonly timing: Timing;
+  readonly hasSteadyTimes: boolean;
+  readonly hasNoTimes: boolean;
   readonly chunks: readonly SynthesisChunk[];
 }
 

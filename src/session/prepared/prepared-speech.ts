@@ -108,7 +108,8 @@ export class PreparedSpeech {
       chunks.push({ ...chunk, audio: Uint8Array.from(chunk.audio) });
     }
     if (attempt.requestId !== null) this.#options.utterance.noteRequest(attempt.requestId);
-    this.#segments.push({ requestId: attempt.requestId, timing: attempt.timing, chunks });
+    const { requestId, timing, hasSteadyTimes, hasNoTimes } = attempt;
+    this.#segments.push({ requestId, timing, hasSteadyTimes, hasNoTimes, chunks });
     this.#attempt = null;
   }
 

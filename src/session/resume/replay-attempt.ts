@@ -11,6 +11,8 @@ interface ReplayAttemptOptions {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly timing: Timing;
+  readonly hasSteadyTimes?: boolean;
+  readonly hasNoTimes?: boolean;
   readonly wantsTiming: boolean;
   readonly isLevelled: boolean;
   readonly requestId: string | null;
@@ -21,6 +23,8 @@ export class ReplayAttempt implements Attempt {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly timing: Timing;
+  readonly hasSteadyTimes: boolean;
+  readonly hasNoTimes: boolean;
   readonly wantsTiming: boolean;
   readonly isLevelled: boolean;
   readonly requestId: string | null;
@@ -34,6 +38,8 @@ export class ReplayAttempt implements Attempt {
     this.segment = options.segment;
     this.sourceFormat = options.sourceFormat;
     this.timing = options.timing;
+    this.hasSteadyTimes = options.hasSteadyTimes ?? false;
+    this.hasNoTimes = options.hasNoTimes ?? false;
     this.wantsTiming = options.wantsTiming;
     this.isLevelled = options.isLevelled;
     this.requestId = options.requestId;
@@ -78,17 +84,9 @@ export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio:
 export function preparedAttempt(
   segment: TimedSegment,
   sourceFormat: string,
-  { requestId, timing, chunks }: PreparedSegment,
+  prepared: PreparedSegment,
 ): ReplayAttempt {
-  return new ReplayAttempt({
-    segment,
-    sourceFormat,
-    timing,
-    wantsTiming: true,
-    isLevelled: false,
-    requestId,
-    chunks,
-  });
+  return new ReplayAttempt({ ...prepared, segment, sourceFormat, wantsTiming: true, isLevelled: false });
 }
 
 /** What was being spoken, from the timeline that was cut. */

@@ -48,6 +48,26 @@ describe("a gateway with several upstreams", () => {
     },
   );
 
+  it("prepared speech has the times of the words that the service said", async () => {
+    await using all = await rig();
+    const { client } = all;
+    const text = "Hello there.";
+    const voice = { text, voice_id: `cartesia:${CARTESIA_VOICE}` };
+    client.send({ type: "prepare", prepared_id: "p", ...voice });
+    await client.next("prepared");
+    client.send({ type: "play", prepared_id: "p", utterance_id: "prepared" });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done", timing: "exact" });
+    client.send({ type: "speak", utterance_id: "spoken", ...voice });
+    const spoken = await client.next("utterance.done", 2);
+    const timesOf = (id: string, from: number) =>
+      client
+        .eventsOf("words")
+        .filter(({ utterance_id }) => utterance_id === id)
+        .flatMap(({ words }) => words.flatMap(({ start_ms, end_ms }) => [start_ms, end_ms]))
+        .map((ms) => Math.round(1000 * (ms - from)));
+    expect(timesOf("prepared", 0)).toEqual(timesOf("spoken", spoken.start_ms));
+  });
+
   it("words whose times go back are laid over the audio that is left", async () => {
     await using all = await rig({ fault: "times go back" });
     const { client } = all;
