@@ -88,8 +88,8 @@ export interface SynthesisHead {
   readonly timesFrom?: "response" | "nowhere";
   /** Its times were found in its audio: they are near, and not exact. */
   readonly hasEstimatedTimes?: boolean;
-  /** Another upstream speaks in the place of the preferred one: not to be kept for others. */
-  readonly isSubstitute?: boolean;
+  /** The voice of another upstream that speaks in the place of the preferred one: not to be kept for others. */
+  readonly standIn?: string;
 }
 
 export interface SynthesisChunk {

@@ -125,7 +125,7 @@ export class Renderer {
   /** Pushes no more of the utterance. */
   drop(utterance: Utterance): void {
     if (this.#player?.utterance === utterance) this.#close();
-    utterance.level?.learn();
+    utterance.levels?.learn();
   }
 
   /** Nothing waits to be rendered: memory for the next player is let go. */
@@ -203,7 +203,7 @@ export class Renderer {
     if (open !== undefined) open.asked.endTicks = this.head.ticks;
     requests.shift();
     if (isLastOfUtterance) {
-      utterance.level?.learn();
+      utterance.levels?.learn();
       this.#options.onEnded(utterance);
     }
     this.#options.onSegmentEnded();

@@ -104,7 +104,9 @@ export class SegmentPlayer {
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
     this.#carryOver = options.carryOver;
-    const leveller = attempt.isLevelled ? null : (utterance.level?.leveller ?? null);
+    const leveller = attempt.isLevelled
+      ? null
+      : (utterance.levels?.levellerOf(attempt.standIn ?? null) ?? null);
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store, leveller);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });

@@ -27,10 +27,10 @@ import type { PreparedText } from "../prepared/prepared-audio.ts";
 import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
 import { RestartPlaces } from "../resume/restart-places.ts";
 import type { Sound } from "../sound.ts";
+import type { SpeechLevels } from "../speech-levels.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { UtteranceTrace } from "../utterance-trace.ts";
-import type { UtteranceLevel } from "../voice-loudness.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
 import { UtteranceText } from "./utterance-text.ts";
@@ -182,7 +182,7 @@ export class Utterance {
   readonly #onOver: (() => void) | undefined;
   readonly restartPlaces = new RestartPlaces(this);
   /** null: it stays as loud as it comes, or nothing was asked for yet. */
-  level: UtteranceLevel | null = null;
+  levels: SpeechLevels | null = null;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** What it has to say that need not be asked for: a sound. */
   readonly #own: OwnAttempt[] = [];

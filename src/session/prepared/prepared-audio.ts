@@ -11,6 +11,7 @@ export interface PreparedSegment {
   readonly timing: Timing;
   readonly hasSteadyTimes: boolean;
   readonly hasNoTimes: boolean;
+  readonly standIn: string | null;
   readonly chunks: readonly SynthesisChunk[];
 }
 

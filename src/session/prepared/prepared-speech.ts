@@ -108,8 +108,8 @@ export class PreparedSpeech {
       chunks.push({ ...chunk, audio: Uint8Array.from(chunk.audio) });
     }
     if (attempt.requestId !== null) this.#options.utterance.noteRequest(attempt.requestId);
-    const { requestId, timing, hasSteadyTimes, hasNoTimes } = attempt;
-    this.#segments.push({ requestId, timing, hasSteadyTimes, hasNoTimes, chunks });
+    const { requestId, timing, hasSteadyTimes, hasNoTimes, standIn } = attempt;
+    this.#segments.push({ requestId, timing, hasSteadyTimes, hasNoTimes, standIn, chunks });
     this.#attempt = null;
   }
 

@@ -13,6 +13,7 @@ interface ReplayAttemptOptions {
   readonly timing: Timing;
   readonly hasSteadyTimes?: boolean;
   readonly hasNoTimes?: boolean;
+  readonly standIn?: string | null;
   readonly wantsTiming: boolean;
   readonly isLevelled: boolean;
   readonly requestId: string | null;
@@ -25,6 +26,7 @@ export class ReplayAttempt implements Attempt {
   readonly timing: Timing;
   readonly hasSteadyTimes: boolean;
   readonly hasNoTimes: boolean;
+  readonly standIn: string | null;
   readonly wantsTiming: boolean;
   readonly isLevelled: boolean;
   readonly requestId: string | null;
@@ -40,6 +42,7 @@ export class ReplayAttempt implements Attempt {
     this.timing = options.timing;
     this.hasSteadyTimes = options.hasSteadyTimes ?? false;
     this.hasNoTimes = options.hasNoTimes ?? false;
+    this.standIn = options.standIn ?? null;
     this.wantsTiming = options.wantsTiming;
     this.isLevelled = options.isLevelled;
     this.requestId = options.requestId;

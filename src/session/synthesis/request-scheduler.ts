@@ -228,7 +228,7 @@ export class RequestScheduler {
   #open(utterance: Utterance): void {
     const kept = utterance.takeReplay();
     if (kept !== undefined) {
-      if (!kept.isLevelled && utterance.level === null) chooseLevel(this.#options.deps, utterance);
+      if (!kept.isLevelled && utterance.levels === null) chooseLevel(this.#options.deps, utterance);
       this.#add(kept, utterance);
       return;
     }

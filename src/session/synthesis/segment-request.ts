@@ -6,6 +6,7 @@ import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import { chooseSourceFormat, type Need } from "../route.ts";
+import { SpeechLevels } from "../speech-levels.ts";
 import { speechRequest } from "./speech-request.ts";
 import { UpstreamAttempt } from "./upstream-attempt.ts";
 
@@ -87,7 +88,10 @@ export function chooseLevel(deps: SessionDeps, utterance: Utterance): void {
   const targetLufs = targetOf(deps, utterance);
   if (targetLufs === 0) return;
   const { voiceIds, modelId = deps.tuning.model, sourceFormat } = utterance;
-  utterance.level = deps.loudness.levelFor({ voiceIds, modelId, sourceFormat, targetLufs });
+  utterance.levels = new SpeechLevels((standIn) => {
+    const speakers = standIn === null ? voiceIds : [standIn];
+    return deps.loudness.levelFor({ voiceIds: speakers, modelId, sourceFormat, targetLufs });
+  });
 }
 
 /** LUFS; 0: as it comes. */

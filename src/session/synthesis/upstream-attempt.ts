@@ -47,6 +47,8 @@ export interface Attempt {
   readonly hasSteadyTimes?: boolean;
   /** No times will come; default false: they may. */
   readonly hasNoTimes?: boolean;
+  /** The voice of another upstream that speaks in the place of the one that was asked for; default: none does. */
+  readonly standIn?: string | null;
   /** Its audio was brought to the loudness that is asked for, or is to stay as it is. */
   readonly isLevelled: boolean;
   /** Where reading can wait. */
@@ -115,6 +117,7 @@ export class UpstreamAttempt implements Attempt {
   requestId: string | null = null;
   hasSteadyTimes = false;
   hasNoTimes = false;
+  standIn: string | null = null;
 
   constructor(options: UpstreamAttemptOptions) {
     this.#options = options;
@@ -253,6 +256,7 @@ export class UpstreamAttempt implements Attempt {
     this.#span?.set({ "vw.request_id": head.requestId, "vw.characters_billed": head.characterCost });
     this.hasSteadyTimes = head.timesFrom === "response";
     this.hasNoTimes = head.timesFrom === "nowhere";
+    this.standIn = head.standIn ?? null;
     this.timing = head.hasEstimatedTimes === true ? "estimated" : "exact";
     if (head.characterCost !== undefined) {
       this.#options.counters.characters.billed += head.characterCost;

@@ -247,7 +247,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   get #isSound(): boolean {
     const isCut =
       parseUpstreamFormat(this.#outputFormat)?.codec === "pcm" && this.#chunks.audioBytes % 2 !== 0;
-    return this.#head !== null && this.#head.isSubstitute !== true && this.#chunks.audioBytes > 0 && !isCut;
+    return this.#head !== null && this.#head.standIn === undefined && this.#chunks.audioBytes > 0 && !isCut;
   }
 
   #finish(ending: PhraseEnding, isWhole: boolean): void {

@@ -81,7 +81,9 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
 
   head(head: SynthesisHead): void {
     const told = this.#withoutOthers(head);
-    this.#head = this.#options.voice.isPreferred(this.#place) ? told : { ...told, isSubstitute: true };
+    const { prefix, voiceId } = this.#place;
+    const standIn = prefix === null ? voiceId : `${prefix}:${voiceId}`;
+    this.#head = this.#options.voice.isPreferred(this.#place) ? told : { ...told, standIn };
   }
 
   chunk(chunk: SynthesisChunk): void {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { FakeReaction, FakeScript } from "../../helpers/fake-answer.ts";
 import { until } from "../../helpers/until.ts";
 import { cartesia } from "../../kit/vendors/cartesia.ts";
+import { KOKORO_VOICE } from "../../kit/vendors/kokoro.ts";
 import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
 import { jsonError } from "../../kit/vendors/timed-steps.ts";
 import { Recorder } from "../../unit/upstream/rig.ts";
@@ -17,7 +18,7 @@ describe("a voice of one's own", () => {
     await using rig = await rigOf();
     const { audio, heads } = await rig.ask();
     expect(audio.equals(WHOLE)).toBe(true);
-    expect(heads[0]?.isSubstitute).toBeUndefined();
+    expect(heads[0]?.standIn).toBeUndefined();
     expect([posts(rig.cartesia), posts(rig.kokoro), posts(rig.first)]).toEqual([1, 0, 0]);
     expect(rig.router.voices()).toMatchObject([
       { voice: "anna", upstream: "cartesia", served: 1, switches: 0 },
@@ -42,7 +43,7 @@ describe("a voice of one's own", () => {
     await using rig = await rigOf({ cartesia: () => reaction });
     const { audio, heads, calls } = await rig.ask();
     expect(audio.equals(WHOLE)).toBe(true);
-    expect(heads).toMatchObject([{ isSubstitute: true }]);
+    expect(heads).toMatchObject([{ standIn: `kokoro:${KOKORO_VOICE}` }]);
     expect(calls.filter((call) => call === "head" || call === "end")).toEqual(["head", "end"]);
     expect([posts(rig.cartesia), posts(rig.kokoro)]).toEqual([1, 1]);
     expect(rig.router.regions()).toMatchObject([{}, { name: "cartesia", failovers: 1 }, { failovers: 0 }]);
@@ -167,7 +168,7 @@ describe("a voice of one's own", () => {
     expect(checks).toBe(2);
     const { audio, heads } = await rig.ask();
     expect(audio.equals(WHOLE)).toBe(true);
-    expect(heads[0]?.isSubstitute).toBeUndefined();
+    expect(heads[0]?.standIn).toBeUndefined();
   });
 
   it("fails with what the preferred one said where all fail, and with what may pass first of all", async () => {
