@@ -159,6 +159,12 @@ export const ERRORS = {
   upstream_failed: row("The upstream failed (5xx)", 4502, 502, true),
   upstream_protocol: row("The upstream sent something that its interface does not allow", 4502, 502, true),
   upstream_truncated: row("The upstream ended before the speech was complete", 4502, 502, true),
+  upstream_not_speech: row(
+    "The upstream answers with what can't be spoken: a web page, a text, or sound of another kind",
+    4502,
+    502,
+    false,
+  ),
   upstream_audio_rate: row(
     "The upstream's audio is at another sample rate than it says: too fast or too slow",
     4502,

@@ -81,7 +81,7 @@ export class WavStripper {
     this.#state = { kind: "start" };
   }
 
-  /** Throws upstream_protocol for a header that can't be read, and where none says what the samples are. */
+  /** Throws upstream_protocol for a header that can't be read, upstream_not_speech where none says what the samples are. */
   push(piece: Uint8Array): void {
     let bytes = piece;
     while (bytes.length > 0) bytes = this.#step(bytes);
@@ -198,7 +198,7 @@ export class WavStripper {
   #samples(bytes: Uint8Array): void {
     const sampled =
       this.#sampled ??
-      fail(
+      notSpeech(
         "it has no WAV header, and nothing says at which rate it is: expected one, or its rate as sample-rate",
       );
     if (bytes.length > 0) this.#options.onSamples(bytes, sampled);
@@ -213,7 +213,7 @@ function formatAt(format: DataView): Sampled {
   const sampleRate = format.getUint32(4, true);
   const bits = format.getUint16(14, true);
   const known = TAGS.get(tag);
-  if (known?.bits !== bits) throw broken(`its WAV header says format ${tag} of ${bits} bits, ${FORMATS}`);
+  if (known?.bits !== bits) notSpeech(`its WAV header says format ${tag} of ${bits} bits, ${FORMATS}`);
   if (channels < 1 || channels > MAX_CHANNELS) throw broken(`its WAV header says ${channels} channels`);
   return { codec: known.codec, sampleRate, channels };
 }
@@ -246,6 +246,11 @@ function trailerBytes(bytes: Uint8Array): number {
 
 function nameAt(view: DataView, at: number): string {
   return String.fromCharCode(...[0, 1, 2, 3].map((index) => view.getUint8(at + index)));
+}
+
+/** It is sound, and would be of the same kind the next time. */
+function notSpeech(what: string): never {
+  throw new GatewayError("upstream_not_speech", `The upstream's audio can't be used: ${what}`);
 }
 
 function fail(what: string): never {

@@ -106,6 +106,10 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
   upstream_failed: say("The speech service failed.", TRY_AGAIN),
   upstream_protocol: say("The speech service sent something that makes no sense.", TRY_AGAIN),
   upstream_truncated: say("The speech broke off before its end.", TRY_AGAIN),
+  upstream_not_speech: say(
+    "The speech service answers with something that is no speech.",
+    "Try another voice, or tell whoever runs the gateway.",
+  ),
   upstream_audio_rate: say(
     "The speech service's sound is too fast or too slow: its sample rate is not the one that it says.",
     "Try another voice, or tell whoever runs the gateway.",

@@ -65,7 +65,7 @@ export class AudioConverter {
     this.#stripper.setPlain(plain);
   }
 
-  /** `isChunk`: it begins a chunk, which may have a header of its own. Throws upstream_protocol, encoder_failed. */
+  /** `isChunk`: it begins a chunk, which may have a header of its own. Throws upstream_protocol, upstream_not_speech, encoder_failed. */
   push(bytes: Uint8Array, isChunk: boolean): Uint8Array {
     if (isChunk) this.#stripper.startChunk();
     this.#stripper.push(bytes);
@@ -98,7 +98,7 @@ export class AudioConverter {
     }
     if (!SAMPLE_RATES.includes(sampleRate)) {
       const what = `it is at ${sampleRate} Hz, expected one of ${SAMPLE_RATES.join(", ")}`;
-      throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
+      throw new GatewayError("upstream_not_speech", `The upstream's audio can't be used: ${what}`);
     }
     const decoded = this.#decode(bytes, sampled);
     this.#listen(bytesOf(decoded), "pcm", sampleRate);

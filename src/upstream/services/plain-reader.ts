@@ -51,8 +51,7 @@ class PlainReader implements BodyReader {
     const isFrame = MPEG_FRAME.test(head) && MPEG_TYPE.test(this.#type);
     const other = isFrame ? MP3 : OTHERS.find(({ pattern }) => pattern.test(head));
     if (other !== undefined) {
-      const what = `it is ${other.name}, expected WAV or samples: set the server to one of these`;
-      throw new GatewayError("upstream_protocol", `The upstream's audio can't be used: ${what}`);
+      throw notSpeech(`it is ${other.name}, expected WAV or samples: ${other.advice}`);
     }
     // Samples may begin with a brace, but not with one and a quote.
     this.#reading = /^\s*\{\s*"/.test(head) ? "error" : "audio";
@@ -63,7 +62,7 @@ class PlainReader implements BodyReader {
   #fail(): never {
     const body = parseOrUndefined(this.#takeKept().toString("utf8"));
     if (isObject(body)) this.#sink.fail({ body });
-    throw new GatewayError("upstream_protocol", "The upstream's audio can't be used: it is a text");
+    throw notSpeech("it is JSON, expected WAV or samples: check its url, its log may say why");
   }
 
   #takeKept(): Buffer {
@@ -73,13 +72,18 @@ class PlainReader implements BodyReader {
   }
 }
 
-const MP3 = { name: "MP3", pattern: /^ID3/ };
+function notSpeech(what: string): GatewayError {
+  return new GatewayError("upstream_not_speech", `The upstream's audio can't be used: ${what}`);
+}
+
+const SET_IT = "set the server to one of these";
+const MP3 = { name: "MP3", pattern: /^ID3/, advice: SET_IT };
 /** An MP3 without tags begins with a frame. So may samples: the content type decides. */
 const MPEG_FRAME = /^\xff[\xe2-\xff]/;
 const MPEG_TYPE = /^audio\/(?:mpeg|mp3)\b/i;
-const OTHERS: readonly { readonly name: string; readonly pattern: RegExp }[] = [
-  { name: "a web page", pattern: /^\s*<(?:!doctype|html)/i },
-  { name: "Ogg", pattern: /^OggS/ },
-  { name: "FLAC", pattern: /^fLaC/ },
+const OTHERS: readonly { readonly name: string; readonly pattern: RegExp; readonly advice: string }[] = [
+  { name: "a web page", pattern: /^\s*<(?:!doctype|html)/i, advice: "check its url" },
+  { name: "Ogg", pattern: /^OggS/, advice: SET_IT },
+  { name: "FLAC", pattern: /^fLaC/, advice: SET_IT },
   MP3,
 ];

@@ -1,7 +1,7 @@
 /** How a service answers one request: its audio as the format that was asked for, its times as those of characters. */
 import type { StreamEncoder } from "../../audio/containers/encode.ts";
 import type { UpstreamFormat } from "../../audio/formats.ts";
-import { GatewayError } from "../../errors.ts";
+import { type ErrorCode, GatewayError } from "../../errors.ts";
 import type { Alignment } from "../../timing/alignment.ts";
 import { headerOf, type ResponseHeaders } from "../headers.ts";
 import type { BodyReader, Dialect, Refused } from "../transport/speech-stream.ts";
@@ -77,7 +77,7 @@ export class ServiceDialect implements Dialect {
     const type = headerOf(headers, "content-type") ?? "";
     // A proxy says this, or a page where nobody speaks: its bytes would be played.
     if (/^text\/html\b/i.test(type))
-      throw this.#unexpected("it is a web page, expected speech: check its url");
+      throw this.#unexpected("it is a web page, expected speech: check its url", "upstream_not_speech");
     const reader = adapter.answer(headers, {
       piece: ({ audio: all = NO_AUDIO, isChunk = false, words }) => {
         const isLongFirst = this.#converter.seconds === 0 && all.length > FIRST_BYTES && words === undefined;
@@ -199,8 +199,8 @@ export class ServiceDialect implements Dialect {
     return serviceRefusal({ ...refused, name, table: adapter.refusals, voiceId: request.voiceId, secrets });
   }
 
-  #unexpected(what: string): GatewayError {
+  #unexpected(what: string, code: ErrorCode = "upstream_protocol"): GatewayError {
     const { name } = this.#options;
-    return new GatewayError("upstream_protocol", `The answer of the upstream ${name} can't be used: ${what}`);
+    return new GatewayError(code, `The answer of the upstream ${name} can't be used: ${what}`);
   }
 }

@@ -23,10 +23,12 @@ export interface ServiceRefusal {
 const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unknown_voice: "knows no such voice",
   upstream_unauthorized: "refused the key (expected a valid one in its key-env or key-file)",
-  upstream_forbidden: "does not allow this with this key or plan",
+  upstream_forbidden:
+    "does not allow this with this key or plan (expected a plan that has it, and credit left)",
   upstream_not_found:
     "does not know what was asked for (expected its base URL as url, and a voice and model that it has)",
-  upstream_rate_limited: "is at its limit",
+  upstream_rate_limited:
+    "is at its limit (a smaller max-open asks less at once, another plan may allow more)",
   upstream_failed: "failed (its log may say why)",
   upstream_timeout: "gave up waiting",
   upstream_protocol: "answered with a status that is not of its interface (expected 200)",

@@ -136,8 +136,8 @@ class WebSocketConnection implements OpenLine {
       return;
     }
     if (status < 300) {
-      const what = `the upstream opened no WebSocket, and answered with status ${status}: check its url`;
-      this.#close(() => this.#events.failed(unreadable(what)));
+      const what = `The upstream's answer can't be read: it opened no WebSocket, and answered with status ${status}: check its url`;
+      this.#close(() => this.#events.failed(new GatewayError("upstream_not_speech", what)));
       destroy();
       return;
     }

@@ -7,6 +7,7 @@ const FAULTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "upstream_failed",
   "upstream_protocol",
   "upstream_truncated",
+  "upstream_not_speech",
   "upstream_audio_rate",
 ]);
 

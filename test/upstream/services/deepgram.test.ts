@@ -39,7 +39,7 @@ describe("Deepgram", () => {
   });
 
   it.each([
-    ["html", "upstream_protocol"],
+    ["html", "upstream_not_speech"],
     ["empty", "upstream_truncated"],
     ["reset", "upstream_truncated"],
     ["too many", "upstream_rate_limited"],

@@ -217,6 +217,20 @@ describe("a gateway with several upstreams", () => {
     expect(words).toHaveLength(11);
   });
 
+  it.each(["mp3", "html", "odd format"] as const)(
+    "%s in place of speech is asked for once: it would be the same the next time",
+    async (fault) => {
+      await using first = await startFakeUpstream();
+      await using vendor = await startFakeUpstream(openAi({ fault }));
+      await using gateway = await gatewayAt(first.url, {}, { services: [configOf("openai", vendor.url)] });
+      await using client = await TestClient.connect(gateway, "/live/s?format=pcm_24000");
+      client.send({ type: "speak", text: TEXT, voice_id: `openai:${OPENAI_VOICE}` });
+      const { error } = await client.next("utterance.done");
+      expect(error).toMatchObject({ code: "upstream_not_speech", retryable: false });
+      expect(vendor.requests.filter(({ method }) => method === "POST")).toHaveLength(1);
+    },
+  );
+
   it("speaks on OpenAI's path and on the vendor's socket", async () => {
     await using all = await rig({}, { model: "eleven_flash_v2_5" });
     const voice = `cartesia:${CARTESIA_VOICE}`;

@@ -9,6 +9,7 @@ import {
   openAi,
 } from "../../kit/vendors/openai.ts";
 import { bytesOf, speak } from "../../kit/vendors/spoken.ts";
+import { jsonError } from "../../kit/vendors/timed-steps.ts";
 import { asked, charactersOf, configOf, serviceAt, speech, TEXT } from "./rig.ts";
 
 async function said(
@@ -97,14 +98,14 @@ describe("servers of OpenAI's shape", () => {
   });
 
   it.each([
-    ["html", "upstream_protocol"],
-    ["html without its type", "upstream_protocol"],
+    ["html", "upstream_not_speech"],
+    ["html without its type", "upstream_not_speech"],
     ["json under 200", "upstream_invalid"],
-    ["mp3", "upstream_protocol"],
-    ["mp3 without tags", "upstream_protocol"],
+    ["mp3", "upstream_not_speech"],
+    ["mp3 without tags", "upstream_not_speech"],
     ["empty", "upstream_truncated"],
     ["header alone", "upstream_truncated"],
-    ["odd format", "upstream_protocol"],
+    ["odd format", "upstream_not_speech"],
     ["reset", "upstream_truncated"],
     ["too many", "upstream_rate_limited"],
     ["no quota", "upstream_forbidden"],
@@ -117,7 +118,7 @@ describe("servers of OpenAI's shape", () => {
 
   it.each([
     ["html", "check its url"],
-    ["html without its type", "it is a web page, expected WAV or samples"],
+    ["html without its type", "it is a web page, expected WAV or samples: check its url"],
     ["mp3", "set the server to one of these"],
     ["odd format", "expected PCM of 16 bits"],
     ["empty", "its log may say why"],
@@ -125,6 +126,32 @@ describe("servers of OpenAI's shape", () => {
   ] as const)("%s: says what to do", async (fault, hint) => {
     const { recorder } = await said({ fault });
     expect(recorder.failure?.message).toContain(hint);
+  });
+
+  it.each([
+    [400, "the field"],
+    [404, "no other cause"],
+  ])("a refusal of %i that names the parameter voice is unknown_voice, with %s", async (status) => {
+    const error = { message: "Voice 'nobody' not found", type: "invalid_request_error", param: "voice" };
+    await using vendor = await startFakeUpstream(() => jsonError(status, { error }));
+    await using upstream = serviceAt(configOf("openai", vendor.url));
+    const { failure } = await asked(upstream, speech("nobody"));
+    expect(failure).toMatchObject({ code: "unknown_voice", field: "voice_id" });
+    expect(failure?.message).toContain('knows no voice "nobody"');
+  });
+
+  it.each([
+    ["no quota", "credit left"],
+    ["too many", "max-open"],
+    ["json without a code", "check its url"],
+  ] as const)("%s: says what to change", async (fault, hint) => {
+    const script =
+      fault === "json without a code"
+        ? () => ({ headers: { "content-type": "application/json" }, body: ['{"ok":'] })
+        : openAi({ fault });
+    await using vendor = await startFakeUpstream(script);
+    await using upstream = serviceAt(configOf("openai", vendor.url));
+    expect((await asked(upstream, speech(OPENAI_VOICE))).failure?.message).toContain(hint);
   });
 
   it.each([

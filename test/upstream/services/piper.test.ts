@@ -34,7 +34,7 @@ describe("Piper's HTTP server", () => {
   });
 
   it.each([
-    ["html under 200", "upstream_protocol", "check its url"],
+    ["html under 200", "upstream_not_speech", "check its url"],
     ["empty", "upstream_truncated", "its log may say why"],
     ["header alone", "upstream_truncated", "that its WAV header says are missing"],
     ["stall", "upstream_timeout", "silent"],

@@ -151,7 +151,7 @@ export function behavesAsTimed(service: TimedService): void {
     ["no end", "upstream_truncated", /ended the speech early/],
     ["words missing", "upstream_truncated", /the last words are missing/],
     ["empty", "upstream_truncated", /its log may say why/],
-    ["html", "upstream_protocol", /check its url/],
+    ["html", "upstream_not_speech", /check its url/],
     ["not json", "upstream_protocol", /can't be read/],
     ["another rate", "upstream_audio_rate", /Set the service to the rate/],
     ["half the rate", "upstream_truncated", /at another rate than it says/],

@@ -33,6 +33,7 @@ const REFUSALS: RefusalTable = {
   codesOf: ({ error, detail }) => [
     objectOf(error).code,
     objectOf(error).type,
+    objectOf(error).param,
     objectOf(detail).error,
     objectOf(detail).type,
   ],
@@ -41,6 +42,8 @@ const REFUSALS: RefusalTable = {
     rate_limit_exceeded: { code: "upstream_rate_limited" },
     invalid_api_key: { code: "upstream_unauthorized" },
     model_not_found: { code: "upstream_invalid", field: "model_id" },
+    // The name of the parameter that it does not take.
+    voice: { code: "unknown_voice", field: "voice_id" },
     voice_not_found: { code: "unknown_voice", field: "voice_id" },
   },
 };
