@@ -4,6 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { freePort } from "../helpers/free-port.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
 import { toldWords } from "../kit/told-words.ts";
 import { openTemporaryFiles } from "../service/temporary-parts.ts";
@@ -117,6 +118,13 @@ describe.skipIf(missing !== undefined)(
       expect(code).toBe(3);
       expect(stderr).toContain(`127.0.0.1:${port} (ops-port: EADDRINUSE)`);
       expect(stderr).toContain("choose another with --ops-port");
+    });
+
+    test("prints where Wyoming clients may come", async () => {
+      const port = await freePort();
+      const { program } = await serve(["--wyoming-port", String(port), ...spokenBy()]);
+      await using _ = program;
+      expect(program.stdout.toString()).toContain(`\n  Wyoming  wyoming://127.0.0.1:${port}\n`);
     });
 
     test("clients may send any key or none, and pages of this machine may read what the service answers", async () => {

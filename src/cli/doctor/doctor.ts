@@ -55,8 +55,15 @@ async function runDoctor(io: Io, args: readonly string[]): Promise<number> {
   for (const check of CHECKS) report({ name: check.name, ...(await runCheck(check, context)) });
   const hasFailed = results.some((result) => result.status === "fail");
   if (isJson) io.stdout.write(`${JSON.stringify({ ok: !hasFailed, checks: results }, null, 2)}\n`);
-  else io.stdout.write(hasFailed ? "\nSomething is missing: see the lines marked fail\n" : "\nAll is well\n");
+  else io.stdout.write(`\n${summaryOf(results)}\n`);
   return hasFailed ? EXIT.other : EXIT.ok;
+}
+
+function summaryOf(results: readonly NamedResult[]): string {
+  if (results.some(({ status }) => status === "fail"))
+    return "Something is missing: see the lines marked fail";
+  const mayTrouble = results.some(({ status }) => status === "warn");
+  return mayTrouble ? "voicewire runs; see the lines marked warn" : "All is well";
 }
 
 /** With wrong settings the other checks are still of use: they go on with the defaults. */

@@ -96,6 +96,7 @@ function announce(io: Io, { url, opsUrl, certificate, label, nodeName }: Started
         ? `  TLS   off: ${READABLE_KEYS}; \`voicewire doctor\` says what to do\n`
         : "") +
       (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
+      (config.wyomingPort === 0 ? "" : `  Wyoming  wyoming://${config.host}:${config.wyomingPort}\n`) +
       (nodeName === null ? "" : `  Node  ${nodeName}\n`) +
       `  Keys  ${keys ?? "none"}; ${strangersMay(config)}\n` +
       `  Try   ${keys === null ? "" : "VOICEWIRE_KEY=... "}npx voicewire say${flag} "Hello there, it is a fine day."\n`,

@@ -3,10 +3,11 @@
  * `upstreams` and voices of one's own as `voices`.
  */
 import { GatewayError } from "../../errors.ts";
+import { jsonFault } from "../../kit/json-fault.ts";
 import { isOwnVoiceName, isUpstreamName, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import { checkedKey, parseBaseUrl, SCHEMES, type Scheme } from "../vendors/base-url.ts";
 import type { VoiceConfig } from "../voices/voice-config.ts";
-import { isObject, type JsonObject, parseOrUndefined } from "./json-values.ts";
+import { isObject, type JsonObject } from "./json-values.ts";
 import { isListedVoice, type ServiceConfig } from "./service-config.ts";
 import { SERVICES, type Service } from "./services.ts";
 
@@ -49,8 +50,7 @@ const RATES = { min: 8000, max: 48_000 };
 
 /** Throws invalid_config, which names the entry, its field, and what is expected; never a key. */
 export function readUpstreamsFile(text: string, secrets: Secrets): UpstreamsFile {
-  const value = parseOrUndefined(text);
-  if (value === undefined) throw invalid("it is not JSON");
+  const value = parse(text);
   const { upstreams: list, voices = {}, ...others } = isObject(value) ? value : { upstreams: value };
   if (!Array.isArray(list)) {
     throw invalid(
@@ -62,6 +62,14 @@ export function readUpstreamsFile(text: string, secrets: Secrets): UpstreamsFile
     throw invalid(`it has a field ${JSON.stringify(unknown)}, expected upstreams, voices`);
   const services = readServices(list, secrets);
   return { services, voices: readVoices(voices, services) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw invalid(jsonFault(text, thrown));
+  }
 }
 
 function readVoices(value: unknown, services: readonly ServiceConfig[]): VoiceConfig[] {

@@ -7,7 +7,8 @@ import { CHECKS } from "../../../src/cli/doctor/doctor-checks.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { DEFAULTS } from "../../helpers/start-gateway.ts";
 import { CARTESIA_KEY, cartesia } from "../../kit/vendors/cartesia.ts";
-import { piper } from "../../kit/vendors/piper.ts";
+import { PIPER_VOICE, piper } from "../../kit/vendors/piper.ts";
+import { htmlPage } from "../../kit/vendors/timed-steps.ts";
 import { memoryIo } from "../../unit/cli/memory-io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-upstreams-"));
@@ -32,7 +33,9 @@ describe("doctor's check of other services", () => {
     ];
     const { status, detail } = await check(entries);
     expect(status).toBe("ok");
-    expect(detail).toMatch(/^cartesia: .* answers in \d+ ms; piper: .* answers in \d+ ms$/);
+    expect(detail).toMatch(
+      /^cartesia \(.* answers in \d+ ms; piper \(.* answers in \d+ ms, with \d+ voices?$/,
+    );
     expect(detail).not.toContain(CARTESIA_KEY);
     const gone = { name: "gone", service: "piper", url: "http://127.0.0.1:1" };
     expect(await check([...entries, gone])).toMatchObject({
@@ -44,10 +47,30 @@ describe("doctor's check of other services", () => {
 
   it("lists one's own voices, each with who speaks it", async () => {
     await using local = await startFakeUpstream(piper());
-    const voices = { anna: ["piper:en_US-lessac", "21m00Tcm4TlvDq8ikWAM"] };
-    expect((await check({ upstreams: [{ name: "piper", url: local.url }], voices })).detail).toMatch(
-      /; own voices: anna \(piper:en_US-lessac, 21m00Tcm4TlvDq8ikWAM\)$/,
-    );
+    const voices = { anna: [`piper:${PIPER_VOICE}`, `piper:${PIPER_VOICE}#3`, "21m00Tcm4TlvDq8ikWAM"] };
+    const { status, detail } = await check({ upstreams: [{ name: "piper", url: local.url }], voices });
+    expect(status).toBe("ok");
+    expect(detail).toContain(`; own voices: anna (${voices.anna.join(", ")})`);
+  });
+
+  it("names a voice that an engine does not list, and one that it has", async () => {
+    await using local = await startFakeUpstream(piper());
+    const voices = { anna: ["piper:en_US-lessack"] };
+    expect(await check({ upstreams: [{ name: "piper", url: local.url }], voices })).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining("voice anna names piper:en_US-lessack, which piper does not list"),
+      fix: expect.stringContaining(`such as piper:${PIPER_VOICE}`),
+    });
+  });
+
+  it("a url that leads to something else, as its list of voices shows", async () => {
+    await using page = await startFakeUpstream(() => htmlPage());
+    const entries = [{ name: "kokoro", url: page.url }];
+    expect(await check(entries)).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining("kokoro does not list its voices: upstream_protocol"),
+      fix: expect.stringContaining("check the url of kokoro"),
+    });
   });
 
   it("a key that is refused, and a service that fails", async () => {

@@ -91,6 +91,9 @@ describe("the file of upstreams", () => {
   });
 
   it("what is no JSON is refused", () => {
-    expect(() => readUpstreamsFile("[{", SECRETS)).toThrow("it is not JSON");
+    expect(() => readUpstreamsFile("[{", SECRETS)).toThrow("it is no JSON");
+    expect(() => readUpstreamsFile('[\n  { "name": "kokoro" "url": "x" }\n]', SECRETS)).toThrow(
+      "it is no JSON from line 2, column 22 on",
+    );
   });
 });
