@@ -228,7 +228,9 @@ export class App {
       const again = recovered(event);
       if (again !== null) this.#stage.touch(this.transcript.recovered(again));
       // Where nothing was under way, joining again is no news.
-      if (event.code !== "resume_refused" || this.#hasLost) this.#notices.alert(warningInPlainWords(event));
+      if (event.code === "resume_refused" && !this.#hasLost) return;
+      const plain = warningInPlainWords(event);
+      if (plain !== null) this.#notices.alert(plain);
     });
   }
 

@@ -194,7 +194,6 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
     "What is struck out was not heard here: speak it again to hear it.",
   ),
   nobody_listens: say("Nobody listens to this session yet.", "What is said waits until somebody does."),
-  speech_recovered: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
   settings_ignored: say(
     "This voice has nothing for some of its settings.",
     "It speaks without them: another voice may have them.",
@@ -233,8 +232,15 @@ export function expiringInPlainWords(leftMs: number): PlainError {
   );
 }
 
-/** A warning, which stops nothing. */
-export function warningInPlainWords({ code, message }: Pick<WarningEvent, "code" | "message">): PlainError {
+/** What is mended already, and heard as one speech. */
+const MENDED: ReadonlySet<string> = new Set(["speech_recovered"]);
+
+/** A warning, which stops nothing; null where nobody has to know. */
+export function warningInPlainWords({
+  code,
+  message,
+}: Pick<WarningEvent, "code" | "message">): PlainError | null {
+  if (MENDED.has(code)) return null;
   return WARNINGS[code] ?? say(message, "");
 }
 
