@@ -1,5 +1,5 @@
 /** What it costs to put frames into each carrier's words, in this process: CPU a frame, beside the least that can be done. */
-import { RtpPacketizer } from "../../src/audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../src/audio/containers/rtp.ts";
 import { audioSocketKind, audioSocketPackets } from "../../src/protocol/carrier/audiosocket.ts";
 import type { CallVia, CarrierName, Wire } from "../../src/protocol/carrier/carrier.ts";
 import { bytesPerMs } from "../../src/protocol/carrier/carrier-format.ts";
@@ -157,7 +157,7 @@ function audioSocket(): Encoder {
 
 function rtp(): Encoder {
   const packets = new RtpPacketizer({
-    payloadType: 0,
+    ...rtpPayload("ulaw_8000"),
     samplesPerFrame: 160,
     ssrc: 1,
     sequence: 1,

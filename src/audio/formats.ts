@@ -88,15 +88,23 @@ interface AudioFormatFacts {
   readonly sampleRate: number;
   /** null where packets vary in size. */
   readonly bytesPerSample: number | null;
+  /** Static where RFC 3551 has one, else dynamic (section 6: 96-127) and ours to choose. docs/protocol.md names them. */
+  readonly rtpPayloadType: number;
 }
 
-const pcm = (sampleRate: number): AudioFormatFacts => ({ codec: "pcm_s16le", sampleRate, bytesPerSample: 2 });
+/** L16; its static type is that of mono at 44,100 Hz (RFC 3551 table 4). */
+const pcm = (sampleRate: number): AudioFormatFacts => ({
+  codec: "pcm_s16le",
+  sampleRate,
+  bytesPerSample: 2,
+  rtpPayloadType: sampleRate === 44100 ? 11 : 96,
+});
 
 /** What each listener format is made of. */
 export const AUDIO_FORMATS: Readonly<Record<AudioFormat, AudioFormatFacts>> = {
-  ulaw_8000: { codec: "ulaw", sampleRate: 8000, bytesPerSample: 1 },
-  alaw_8000: { codec: "alaw", sampleRate: 8000, bytesPerSample: 1 },
-  opus_48000: { codec: "opus", sampleRate: 48000, bytesPerSample: null },
+  ulaw_8000: { codec: "ulaw", sampleRate: 8000, bytesPerSample: 1, rtpPayloadType: 0 },
+  alaw_8000: { codec: "alaw", sampleRate: 8000, bytesPerSample: 1, rtpPayloadType: 8 },
+  opus_48000: { codec: "opus", sampleRate: 48000, bytesPerSample: null, rtpPayloadType: 111 },
   pcm_8000: pcm(8000),
   pcm_16000: pcm(16000),
   pcm_22050: pcm(22050),

@@ -4,7 +4,7 @@
  */
 
 import type { OpusPool } from "../audio/codecs/opus-pool.ts";
-import { RtpPacketizer, rtpPayloadType } from "../audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../audio/containers/rtp.ts";
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
 import { TelephoneBand } from "../audio/resample/telephone-band.ts";
@@ -255,7 +255,7 @@ export function freshWords(): readonly number[] {
 function createPacketizer(options: RenditionOptions): RtpPacketizer {
   const random = (options.randomWords ?? freshWords)();
   return new RtpPacketizer({
-    payloadType: rtpPayloadType(options.format),
+    ...rtpPayload(options.format),
     samplesPerFrame: frameSamples(options.format, options.frameMs),
     ssrc: random[0] ?? 0,
     sequence: (random[1] ?? 0) & 0xffff,

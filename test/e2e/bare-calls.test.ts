@@ -214,6 +214,7 @@ describe.concurrent("RTP", { timeout: PATIENT_MS }, () => {
     const { taken } = await take({ session: "rtp-keys", remote: phone.address });
     const keys = new RtpPacketizer({
       payloadType: 101,
+      isL16: false,
       samplesPerFrame: 0,
       ssrc: 7,
       sequence: 1,

@@ -1,7 +1,7 @@
 /** A telephone with a UDP port of its own: it keeps every packet, and sends what a test says. */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { RtpPacketizer } from "../../src/audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../src/audio/containers/rtp.ts";
 import { parseRtp, type RtpPacket } from "../../src/audio/containers/rtp-reader.ts";
 import { until } from "../helpers/until.ts";
 
@@ -77,7 +77,7 @@ export class RtpPhone implements AsyncDisposable {
     if (stream === undefined) {
       // Its numbers wrap soon.
       stream = new RtpPacketizer({
-        payloadType: 0,
+        ...rtpPayload("ulaw_8000"),
         samplesPerFrame: 160,
         ssrc,
         sequence: 65_534,

@@ -1,35 +1,15 @@
 /** RTP packets around audio frames (RFC 3550 section 5.1; payload formats of RFC 3551 and, for Opus, RFC 7587). */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-
-/** Dynamic payload types (RFC 3551 section 6: 96-127): ours to choose; docs/protocol.md names them. */
-const OPUS_PAYLOAD_TYPE = 111;
-const L16_PAYLOAD_TYPE = 96;
-/** Static type of L16 mono at 44,100 Hz (RFC 3551 table 4). */
-const L16_44100_PAYLOAD_TYPE = 11;
+import { AUDIO_FORMATS } from "../formats.ts";
 
 const HEADER_BYTES = 12;
 const VERSION_2 = 0x80;
 const MARKER = 0x80;
 
-/** PCMU 0, PCMA 8, L16 mono at 44,100 Hz 11, other L16 96, Opus 111. */
-export function rtpPayloadType(format: AudioFormat): number {
-  switch (format) {
-    case "ulaw_8000":
-      return 0;
-    case "alaw_8000":
-      return 8;
-    case "opus_48000":
-      return OPUS_PAYLOAD_TYPE;
-    case "pcm_44100":
-      return L16_44100_PAYLOAD_TYPE;
-    default:
-      return L16_PAYLOAD_TYPE;
-  }
-}
-
 export interface RtpPacketizerOptions {
-  /** As `rtpPayloadType` gives it; L16 types have their samples' bytes swapped to network order. */
   readonly payloadType: number;
+  /** PCM, which comes little-endian: L16 is big-endian on the wire (RFC 3551 section 4.5.11). */
+  readonly isL16: boolean;
   /** What the timestamp rises by with each packet, in units of the payload's clock (Opus: always 48 kHz). */
   readonly samplesPerFrame: number;
   /** Random 32 bits that name the stream (RFC 3550 section 8). */
@@ -38,6 +18,12 @@ export interface RtpPacketizerOptions {
   readonly sequence: number;
   /** First timestamp, 32 bits; random. */
   readonly timestamp: number;
+}
+
+/** What a format's packets carry. */
+export function rtpPayload(format: AudioFormat): Pick<RtpPacketizerOptions, "payloadType" | "isL16"> {
+  const { codec, rtpPayloadType } = AUDIO_FORMATS[format];
+  return { payloadType: rtpPayloadType, isL16: codec === "pcm_s16le" };
 }
 
 export class RtpPacketizer {
@@ -57,7 +43,7 @@ export class RtpPacketizer {
     this.#ssrc = options.ssrc >>> 0;
     this.#sequence = options.sequence & 0xffff;
     this.#timestamp = options.timestamp >>> 0;
-    this.#isL16 = options.payloadType === L16_PAYLOAD_TYPE || options.payloadType === L16_44100_PAYLOAD_TYPE;
+    this.#isL16 = options.isL16;
   }
 
   /** A new packet with a copy of `payload`; the marker bit says that it follows silence (RFC 3551 section 4.1). */
@@ -88,7 +74,6 @@ export class RtpPacketizer {
   }
 }
 
-/** L16 is big-endian on the wire (RFC 3551 section 4.5.11). */
 function copySwapped(payload: Uint8Array, packet: Uint8Array): void {
   for (let at = 0; at + 1 < payload.length; at += 2) {
     packet[HEADER_BYTES + at] = payload[at + 1] ?? 0;

@@ -10,9 +10,9 @@ import { randomInt } from "node:crypto";
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { type LookupOptions, lookup as lookUpName } from "node:dns";
 import { isIP } from "node:net";
-import { RtpPacketizer, rtpPayloadType } from "../../audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../audio/containers/rtp.ts";
 import { parseRtp, type RtpPacket, RtpSequence, TelephoneEvents } from "../../audio/containers/rtp-reader.ts";
-import { frameSamples } from "../../audio/formats.ts";
+import { AUDIO_FORMATS, frameSamples } from "../../audio/formats.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
@@ -107,7 +107,7 @@ export class RtpPort implements CallLine {
     const { format, peer } = options.call;
     this.#peer = peer;
     this.#packets = new RtpPacketizer({
-      payloadType: rtpPayloadType(format),
+      ...rtpPayload(format),
       samplesPerFrame: frameSamples(format, FRAME_MS),
       ssrc: this.ssrc,
       sequence: randomInt(2 ** 16),
@@ -251,7 +251,7 @@ export class RtpPort implements CallLine {
     const verdict = this.#sequence.note(packet);
     if (verdict.kind === "stale") return [odd("a packet came twice or late")];
     const events = verdict.missing > 0 ? [odd(`${verdict.missing} packets are missing`)] : [];
-    if (packet.payloadType === rtpPayloadType(format)) {
+    if (packet.payloadType === AUDIO_FORMATS[format].rtpPayloadType) {
       return packet.payload.length === 0 ? events : [...events, { kind: "media", audio: packet.payload }];
     }
     if (packet.payloadType !== eventType) return [...events, odd("a packet of another payload type")];

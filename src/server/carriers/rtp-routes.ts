@@ -9,7 +9,7 @@ import { isIP, SocketAddress } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { Caller } from "../../access/caller.ts";
 import type { ProxyTrust } from "../../access/client-address.ts";
-import { rtpPayloadType } from "../../audio/containers/rtp.ts";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import type { Cluster, LiveCluster } from "../../cluster/cluster.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError } from "../../errors.ts";
@@ -179,7 +179,7 @@ export class RtpPorts {
       host: this.#options.host,
       port: number,
       format,
-      payload_type: rtpPayloadType(format),
+      payload_type: AUDIO_FORMATS[format].rtpPayloadType,
       dtmf_payload_type: dtmfPayloadType,
       ssrc: port.ssrc,
     };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RtpPacketizer } from "../../../src/audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../../src/audio/containers/rtp.ts";
 import {
   parseRtp,
   type RtpPacket,
@@ -17,7 +17,7 @@ function parsed(packet: Uint8Array): RtpPacket {
 describe("parseRtp", () => {
   it("reads what the packetizer writes", () => {
     const stream = new RtpPacketizer({
-      payloadType: 0,
+      ...rtpPayload("ulaw_8000"),
       samplesPerFrame: 160,
       ssrc: 0xdeadbeef,
       sequence: 0xffff,

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { RtpPacketizer, rtpPayloadType } from "../../../src/audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../../src/audio/containers/rtp.ts";
+import { AUDIO_FORMATS } from "../../../src/audio/formats.ts";
+import type { AudioFormat } from "../../../src/protocol/vocabulary.ts";
+
+const FORMATS = Object.keys(AUDIO_FORMATS) as AudioFormat[];
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 describe("RtpPacketizer", () => {
   it("wrap() writes RFC 3550's header: version 2, marker, type, sequence, timestamp, SSRC", () => {
     const rtp = new RtpPacketizer({
-      payloadType: 0,
+      ...rtpPayload("ulaw_8000"),
       samplesPerFrame: 160,
       ssrc: 0xdeadbeef,
       sequence: 0x1234,
@@ -20,7 +24,7 @@ describe("RtpPacketizer", () => {
 
   it("wrap() wraps sequence and timestamp around", () => {
     const rtp = new RtpPacketizer({
-      payloadType: 111,
+      ...rtpPayload("opus_48000"),
       samplesPerFrame: 960,
       ssrc: 1,
       sequence: 0xffff,
@@ -32,7 +36,7 @@ describe("RtpPacketizer", () => {
 
   it("skip() moves the timestamp and not the sequence", () => {
     const rtp = new RtpPacketizer({
-      payloadType: 8,
+      ...rtpPayload("alaw_8000"),
       samplesPerFrame: 160,
       ssrc: 1,
       sequence: 7,
@@ -43,30 +47,44 @@ describe("RtpPacketizer", () => {
     expect(hex(rtp.wrap(new Uint8Array(0), true))).toBe("80880008" + "00001fe0" + "00000001");
   });
 
-  it("wrap() sends L16 in network byte order and leaves everything else as it is", () => {
-    const options = { samplesPerFrame: 2, ssrc: 0, sequence: 0, timestamp: 0 };
+  it.each(FORMATS)("wrap() swaps the bytes of %s where it is PCM, and no others", (format) => {
     const little = Uint8Array.of(0x34, 0x12, 0x78, 0x56);
-    for (const format of ["pcm_16000", "pcm_44100"] as const) {
-      const l16 = new RtpPacketizer({ ...options, payloadType: rtpPayloadType(format) });
-      expect(hex(l16.wrap(little, false).subarray(12))).toBe("12345678");
-    }
-    const ulaw = new RtpPacketizer({ ...options, payloadType: rtpPayloadType("ulaw_8000") });
-    expect(hex(ulaw.wrap(little, false).subarray(12))).toBe("34127856");
+    const rtp = new RtpPacketizer({
+      ...rtpPayload(format),
+      samplesPerFrame: 2,
+      ssrc: 0,
+      sequence: 0,
+      timestamp: 0,
+    });
+    const sent = hex(rtp.wrap(little, false).subarray(12));
+    expect(sent).toBe(format.startsWith("pcm_") ? "12345678" : "34127856");
     expect(hex(little)).toBe("34127856");
   });
 
   it("refuses a payload type of more than 7 bits", () => {
-    const options = { samplesPerFrame: 2, ssrc: 0, sequence: 0, timestamp: 0 };
+    const options = { isL16: false, samplesPerFrame: 2, ssrc: 0, sequence: 0, timestamp: 0 };
     expect(() => new RtpPacketizer({ ...options, payloadType: 128 })).toThrow(RangeError);
   });
 });
 
-describe("rtpPayloadType()", () => {
-  it("gives RFC 3551's static types and dynamic ones for the rest", () => {
-    expect(rtpPayloadType("ulaw_8000")).toBe(0);
-    expect(rtpPayloadType("alaw_8000")).toBe(8);
-    expect(rtpPayloadType("pcm_44100")).toBe(11);
-    expect(rtpPayloadType("opus_48000")).toBe(111);
-    expect(rtpPayloadType("pcm_16000")).toBeGreaterThanOrEqual(96);
+describe("rtpPayload()", () => {
+  it("gives RFC 3551's static types where it has one for the format", () => {
+    expect(rtpPayload("ulaw_8000").payloadType).toBe(0);
+    expect(rtpPayload("alaw_8000").payloadType).toBe(8);
+    expect(rtpPayload("pcm_44100").payloadType).toBe(11);
+  });
+
+  it("gives all others a dynamic type, which only rates of PCM share", () => {
+    const owners = new Map<number, string>();
+    for (const format of FORMATS) {
+      const { payloadType } = rtpPayload(format);
+      if (![0, 8, 11].includes(payloadType)) {
+        expect(payloadType, format).toBeGreaterThanOrEqual(96);
+        expect(payloadType, format).toBeLessThanOrEqual(127);
+      }
+      const owner = format.startsWith("pcm_") ? "PCM" : format;
+      expect(owners.get(payloadType) ?? owner, `${format} has payload type ${payloadType}`).toBe(owner);
+      owners.set(payloadType, owner);
+    }
   });
 });

@@ -1,6 +1,6 @@
 /** An hour of one RTP call on a clock that is turned by hand: speech, silence, interruptions, and a process that is held up. */
 import { describe, expect, it } from "vitest";
-import { RtpPacketizer } from "../../../src/audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayload } from "../../../src/audio/containers/rtp.ts";
 import { parseRtp, type RtpPacket, RtpSequence } from "../../../src/audio/containers/rtp-reader.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { PacedPlayer } from "../../../src/telephony/paced-player.ts";
@@ -25,7 +25,7 @@ function call() {
   const sent: Sent[] = [];
   let skipped = 0;
   const packets = new RtpPacketizer({
-    payloadType: 0,
+    ...rtpPayload("ulaw_8000"),
     samplesPerFrame: FRAME_SAMPLES,
     ssrc: 0xfeedf00d,
     sequence: FIRST_SEQUENCE,
