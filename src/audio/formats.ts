@@ -29,6 +29,12 @@ export const STREAM_FORMATS = [
   "opus_48000_192",
 ] as const satisfies readonly string[];
 
+export type StreamFormat = (typeof STREAM_FORMATS)[number];
+
+export function isStreamFormat(name: string): name is StreamFormat {
+  return STREAM_FORMATS.some((format) => format === name);
+}
+
 /** The 28 output formats of the endpoints that answer with a whole file. */
 export const OUTPUT_FORMATS = [
   ...STREAM_FORMATS,
@@ -68,6 +74,14 @@ export function bytesPerMs(format: string): number {
   const { codec, sampleRate, bitrateKbps } = facts;
   if (bitrateKbps !== null) return bitrateKbps / 8;
   return (sampleRate * (codec === "pcm" || codec === "wav" ? 2 : 1)) / 1000;
+}
+
+type StreamedPcm = Extract<StreamFormat, `pcm_${number}`>;
+const STREAMED_PCM = STREAM_FORMATS.filter((name): name is StreamedPcm => name.startsWith("pcm_"));
+
+/** The streamed PCM that keeps all of `sampleRate` Hz: the lowest rate from there on, else the highest that there is. */
+export function streamedPcm(sampleRate: number): StreamedPcm {
+  return STREAMED_PCM.reduce((best, name) => (readName(best).sampleRate >= sampleRate ? best : name));
 }
 
 function readName(name: string): UpstreamFormat {

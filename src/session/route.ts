@@ -1,8 +1,10 @@
 /**
  * Which format to ask the upstream for, decided once an utterance from what its listeners need. One codec for all:
- * ask for that and pass it through. Several: ask for PCM good enough for the best of them and encode each once.
+ * ask for that and pass it through. Several, or one that the upstream lacks: ask for PCM good enough for the best of them and
+ * encode each once.
  */
-import { AUDIO_FORMATS } from "../audio/formats.ts";
+import { AUDIO_FORMATS, isStreamFormat, type StreamFormat, streamedPcm } from "../audio/formats.ts";
+import type { Config } from "../config.ts";
 import type { AudioFormat, Band } from "../protocol/vocabulary.ts";
 
 /** Packet length that the upstream's Opus comes in; other frame lengths have to be encoded here. */
@@ -19,7 +21,7 @@ export interface RouteOptions {
    * Bit rate asked for when Opus is passed through; null: the voice's upstream makes none, and the threads that encode are the
    * session's.
    */
-  readonly opusBitrateKbps: string | null;
+  readonly opusBitrateKbps: Config["opusBitrateKbps"] | null;
   /** Its samples get a gain, so that nothing can be passed through: they are encoded once, behind that. */
   readonly isLevelled: boolean;
 }
@@ -28,13 +30,14 @@ export interface RouteOptions {
 export function chooseSourceFormat(
   needs: readonly Need[],
   { opusBitrateKbps, isLevelled }: RouteOptions,
-): string {
+): StreamFormat {
   const [first] = needs;
   if (first === undefined) return "ulaw_8000";
   const isFull = needs.every((need) => need.band === "full");
   if (!isLevelled && isFull && needs.every((need) => need.format === first.format)) {
-    if (first.format !== "opus_48000") return first.format;
-    if (opusBitrateKbps !== null && needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
+    if (isStreamFormat(first.format)) return first.format;
+    const isOpus = first.format === "opus_48000";
+    if (isOpus && opusBitrateKbps !== null && needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
       return `opus_48000_${opusBitrateKbps}`;
   }
   // Opus is encoded from 24 kHz: above that a voice has nothing that Opus at speech bit rates would keep, and
@@ -42,7 +45,7 @@ export function chooseSourceFormat(
   const rates = needs.map((need) =>
     need.format === "opus_48000" ? 24_000 : AUDIO_FORMATS[need.format].sampleRate,
   );
-  return `pcm_${Math.max(...rates)}`;
+  return streamedPcm(Math.max(...rates));
 }
 
 /** Whether a rendition can take the upstream's bytes as they are. */

@@ -5,7 +5,7 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
-import { STREAM_FORMATS } from "../../audio/formats.ts";
+import { isStreamFormat } from "../../audio/formats.ts";
 import { toGatewayError } from "../../errors.ts";
 import { IGNORED_HEADER, ignoredHeader } from "../../kit/ignored-names.ts";
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
@@ -220,9 +220,7 @@ function askedOf(
 ): Pick<VendorRequest, "settings" | "ignored" | "voiceId"> | null {
   const query = new URLSearchParams(req.getQuery() ?? "");
   try {
-    const settings = parseSocketSettings(query, kind, (name) =>
-      STREAM_FORMATS.some((format) => format === name),
-    );
+    const settings = parseSocketSettings(query, kind, isStreamFormat);
     const voiceId = kind === "speech" ? pathPart(req) : "";
     const modelId = query.has("model_id")
       ? settings.modelId

@@ -7,7 +7,9 @@ import {
   OUTPUT_FORMATS,
   parseUpstreamFormat,
   STREAM_FORMATS,
+  streamedPcm,
 } from "../../../src/audio/formats.ts";
+import { SAMPLE_RATES } from "../../../src/audio/resample/resample.ts";
 import { type AudioFormat, LISTENER_FORMATS } from "../../../src/protocol/vocabulary.ts";
 
 describe("parseUpstreamFormat()", () => {
@@ -50,6 +52,30 @@ describe("bytesPerMs()", () => {
     ["opus_48000_32", 4],
   ])("%s: %d bytes", (format, bytes) => {
     expect(bytesPerMs(format)).toBeCloseTo(bytes, 9);
+  });
+});
+
+describe("streamedPcm()", () => {
+  it.each([
+    [8000, "pcm_8000"],
+    [12_000, "pcm_16000"],
+    [22_050, "pcm_22050"],
+    [48_000, "pcm_48000"],
+    [96_000, "pcm_48000"],
+  ])("%d Hz: %s", (sampleRate, format) => {
+    expect(streamedPcm(sampleRate)).toBe(format);
+  });
+});
+
+describe("SAMPLE_RATES", () => {
+  it.each(OUTPUT_FORMATS)("has the rate of the upstream's %s, which can be resampled then", (name) => {
+    const why = `No listener format has the rate of ${name}: see AUDIO_FORMATS in src/audio/formats.ts`;
+    expect(SAMPLE_RATES, why).toContain(parseUpstreamFormat(name)?.sampleRate);
+  });
+
+  it("rises at most sixfold: the kernel has no room for more outputs", () => {
+    const ratio = Math.max(...SAMPLE_RATES) / Math.min(...SAMPLE_RATES);
+    expect(ratio, "See MAX_OUTPUTS in src/audio/resample/resample-kernel.ts").toBeLessThanOrEqual(6);
   });
 });
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { AUDIO_FORMATS, isStreamFormat } from "../../../src/audio/formats.ts";
 import type { AudioFormat, Band } from "../../../src/protocol/vocabulary.ts";
 import { chooseSourceFormat, isPassThrough } from "../../../src/session/route.ts";
+
+const FORMATS = Object.keys(AUDIO_FORMATS) as AudioFormat[];
 
 const need = (format: AudioFormat, frameMs = 20, band: Band = "full") => ({ format, frameMs, band });
 
@@ -30,7 +33,7 @@ describe("chooseSourceFormat()", () => {
   });
 
   it("asks for PCM where a listener has the band of a telephone", () => {
-    const options = { opusBitrateKbps: "64", isLevelled: false };
+    const options = { opusBitrateKbps: "64", isLevelled: false } as const;
     expect(chooseSourceFormat([need("ulaw_8000", 20, "telephone")], options)).toBe("pcm_8000");
     expect(chooseSourceFormat([need("opus_48000"), need("opus_48000", 20, "telephone")], options)).toBe(
       "pcm_24000",
@@ -41,6 +44,25 @@ describe("chooseSourceFormat()", () => {
     const options = { opusBitrateKbps: null, isLevelled: false };
     expect(chooseSourceFormat([need("opus_48000")], options)).toBe("pcm_24000");
     expect(chooseSourceFormat([need("ulaw_8000")], options)).toBe("ulaw_8000");
+  });
+});
+
+describe.each(FORMATS)("what is asked of the upstream for a listener of %s", (format) => {
+  const options = { opusBitrateKbps: "64", isLevelled: false } as const;
+
+  it("is a format that it has, alone and beside each other format", () => {
+    for (const other of FORMATS) {
+      const source = chooseSourceFormat([need(format), need(other)], options);
+      expect(isStreamFormat(source), `${source}, beside ${other}`).toBe(true);
+    }
+  });
+
+  it("keeps all frequencies of its rate, as far as the upstream has them", () => {
+    if (format === "opus_48000") return;
+    const { sampleRate } = AUDIO_FORMATS[format];
+    const source = chooseSourceFormat([need(format)], { ...options, isLevelled: true });
+    expect(source).toMatch(/^pcm_/);
+    expect(Number(source.slice(4))).toBeGreaterThanOrEqual(Math.min(sampleRate, 48_000));
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { STREAM_FORMATS } from "../../../../src/audio/formats.ts";
+import { isStreamFormat, STREAM_FORMATS } from "../../../../src/audio/formats.ts";
 import { GatewayError } from "../../../../src/errors.ts";
 import { closeReason, fault, faultOf } from "../../../../src/protocol/elevenlabs/socket-faults.ts";
 import {
@@ -8,9 +8,8 @@ import {
   type SocketKind,
 } from "../../../../src/protocol/elevenlabs/socket-settings.ts";
 
-const isFormat = (name: string) => STREAM_FORMATS.some((one) => one === name);
 const parse = (query: string, kind: SocketKind = "speech") =>
-  parseSocketSettings(new URLSearchParams(query), kind, isFormat);
+  parseSocketSettings(new URLSearchParams(query), kind, isStreamFormat);
 
 describe("parseSocketSettings", () => {
   it("has the vendor's defaults", () => {
