@@ -4,12 +4,12 @@
  */
 import { GatewayError } from "../errors.ts";
 
-/** The least common multiple of 8000, 16000, 22050, 24000, 32000, 44100 and 48000. A day is 1.2e12: exact. */
+/** A multiple of each rate of AUDIO_FORMATS, the least one. A day is 1.2e12: exact. */
 export const TICKS_PER_SECOND = 14_112_000;
 
 export const TICKS_PER_MS = TICKS_PER_SECOND / 1000;
 
-/** Ticks that one sample lasts. `sampleRate`: hertz, one of the seven above. */
+/** Ticks that one sample lasts. `sampleRate`: hertz, of AUDIO_FORMATS. */
 export function ticksPerSample(sampleRate: number): number {
   const ticks = TICKS_PER_SECOND / sampleRate;
   if (!Number.isSafeInteger(ticks) || ticks <= 0) {

@@ -17,7 +17,7 @@ const WASM =
 
 /** Samples that one call may be given, those that were left over before included. */
 export const MAX_SAMPLES = 2048;
-/** Outputs of one call: 48 kHz from 8 kHz. */
+/** Outputs of one call: the highest of SAMPLE_RATES from the lowest. */
 const MAX_OUTPUTS = MAX_SAMPLES * 6;
 /** Rows are read eight floats at a time. */
 const ROW_STEP = 8;
@@ -87,7 +87,7 @@ export class ResampleKernel {
     [this.#samples, this.#outputs] = this.#views();
   }
 
-  /** Takes the filter's rows, `up` of `taps` each, into the memory for good: there are 42 pairs of rates. */
+  /** Takes the filter's rows, `up` of `taps` each, into the memory for good: there are only so many pairs of SAMPLE_RATES. */
   addTable(table: {
     readonly up: number;
     readonly down: number;

@@ -7,10 +7,13 @@
  * fastest sinc 8.8. Aliases: ours under -80 dB, as speex at 3; the others lower than 16 bits show. Ours is
  * kept because it costs less at that quality and because both others leave their delay in and round lengths freely.
  */
+import { AUDIO_FORMATS } from "../formats.ts";
 import { type KernelTable, ResampleKernel } from "./resample-kernel.ts";
 
-/** Rates that the formats of this project have. */
-export const SAMPLE_RATES: readonly number[] = [8000, 16000, 22050, 24000, 32000, 44100, 48000];
+/** The rates of AUDIO_FORMATS. */
+export const SAMPLE_RATES: readonly number[] = [
+  ...new Set(Object.values(AUDIO_FORMATS).map(({ sampleRate }) => sampleRate)),
+].sort((a, b) => a - b);
 
 export interface ResamplerOptions {
   /** Hz, one of SAMPLE_RATES. */
@@ -39,7 +42,7 @@ interface PhaseTable {
   readonly rows: Float32Array;
 }
 
-/** Memo of a pure function over at most 42 pairs of rates: the rows of a pair take 1-100 KB and never change. */
+/** Memo of a pure function over pairs of SAMPLE_RATES: the rows of a pair take 1-100 KB and never change. */
 const TABLES = new Map<string, KernelTable>();
 /** Compiled with the first resampler of a thread; it keeps nothing but those rows. */
 let kernel: ResampleKernel | undefined;

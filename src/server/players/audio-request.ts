@@ -1,5 +1,6 @@
 /** The query of an audio file's address: which frames it needs from the session, and how it wants them sent. */
 import type { ContainerName } from "../../audio/containers/live-container.ts";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
 import { flagOf, invalidQuery, parseJoining } from "../live-request.ts";
@@ -22,7 +23,13 @@ interface Kind {
   readonly contentTypeAt: (rate: number) => string;
 }
 
-const PCM_RATES = [24000, 8000, 16000, 22050, 32000, 44100, 48000] as const;
+const DEFAULT_PCM_RATE = 24_000;
+const PCM_RATES: Kind["rates"] = [
+  DEFAULT_PCM_RATE,
+  ...Object.values(AUDIO_FORMATS)
+    .filter(({ codec, sampleRate }) => codec === "pcm_s16le" && sampleRate !== DEFAULT_PCM_RATE)
+    .map(({ sampleRate }) => sampleRate),
+];
 const pcmAt = (rate: number): AudioFormat => `pcm_${rate}` as AudioFormat;
 
 const KINDS: Readonly<Record<ContainerName, Kind>> = {

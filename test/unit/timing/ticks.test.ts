@@ -1,20 +1,26 @@
 import { describe, expect, it } from "vitest";
+import { AUDIO_FORMATS, OUTPUT_FORMATS, parseUpstreamFormat } from "../../../src/audio/formats.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../../../src/timing/ticks.ts";
 
+/** Those that samples have on the timeline: of listeners and of the upstream. */
+const RATES = [
+  ...new Set([
+    ...Object.values(AUDIO_FORMATS).map(({ sampleRate }) => sampleRate),
+    ...OUTPUT_FORMATS.map((name) => parseUpstreamFormat(name)?.sampleRate ?? 0),
+  ]),
+];
+
 describe("ticks", () => {
-  it.each([8000, 16000, 22050, 24000, 32000, 44100, 48000])(
-    "a sample at %i Hz is a whole number of ticks",
-    (rate) => {
-      expect(Number.isInteger(ticksPerSample(rate))).toBe(true);
-      expect(ticksPerSample(rate) * rate).toBe(TICKS_PER_SECOND);
-    },
-  );
+  it.each(RATES)("a sample at %i Hz is a whole number of ticks", (rate) => {
+    const why = `TICKS_PER_SECOND in src/timing/ticks.ts has to be a multiple of ${rate}`;
+    expect(Number.isInteger(TICKS_PER_SECOND / rate), why).toBe(true);
+    expect(ticksPerSample(rate) * rate).toBe(TICKS_PER_SECOND);
+  });
 
   it("TICKS_PER_SECOND is the least such number: half and a third of it fail", () => {
-    const rates = [8000, 16000, 22050, 24000, 32000, 44100, 48000];
     for (const prime of [2, 3, 5, 7]) {
-      expect(rates.some((rate) => !Number.isInteger(TICKS_PER_SECOND / prime / rate))).toBe(true);
+      expect(RATES.some((rate) => !Number.isInteger(TICKS_PER_SECOND / prime / rate))).toBe(true);
     }
   });
 
