@@ -24,7 +24,7 @@ export type ListenerFormat = (typeof LISTENER_FORMATS)[number];
 /** A listener format that carries audio. */
 export type AudioFormat = Exclude<ListenerFormat, "none">;
 
-/** Formats of a sound that is to be played, beside WAV files of these. */
+/** Formats of a sound that is to be played, beside WAV files of these: formats of the upstream, as whose audio it is read. */
 export const SOUND_FORMATS = ["ulaw_8000", "alaw_8000", ...PCM_FORMATS] as const;
 
 export const EVENT_KINDS = [

@@ -1,6 +1,7 @@
 /** Sounds that clients send, or have made, to be played as they are: read, checked, and counted while they are kept. */
 import { bytesPerSample, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { readWav, WavError } from "../audio/containers/wav-reader.ts";
+import type { StreamFormat } from "../audio/formats.ts";
 import { type GeneratedSound, RING } from "../audio/generated-sound.ts";
 import { GatewayError } from "../errors.ts";
 import type { ByteRoom } from "../kit/byte-room.ts";
@@ -10,8 +11,8 @@ import type { Generated } from "./generated-attempt.ts";
 import { chooseSourceFormat, type Need } from "./route.ts";
 
 export interface Sound {
-  /** One of the upstream's, of samples. */
-  readonly format: string;
+  /** One of samples. */
+  readonly format: StreamFormat;
   /** Whole samples. */
   readonly audio: Uint8Array;
 }
@@ -56,18 +57,15 @@ type SentSound = Required<Pick<PlayCommand, "audio">> & Pick<PlayCommand, "forma
 export function soundOf({ audio, format = "wav" }: SentSound): Sound {
   const bytes = decoded(audio);
   const sound = format === "wav" ? wavOf(bytes) : { format, audio: bytes };
-  const { codec, sampleRate } = sampledFormatOf(sound.format) ?? {};
-  if (
-    codec === undefined ||
-    sampleRate === undefined ||
-    !SOUND_FORMATS.some((name) => name === sound.format)
-  ) {
+  const { codec } = sampledFormatOf(sound.format) ?? {};
+  const known = SOUND_FORMATS.find((name) => name === sound.format);
+  if (codec === undefined || known === undefined) {
     throw invalid(`it is ${sound.format}, expected one of ${SOUND_FORMATS.join(", ")}`);
   }
   const width = bytesPerSample(codec);
   if (sound.audio.length % width !== 0) throw invalid("it ends inside a sample");
   if (sound.audio.length === 0) throw invalid("it has no samples");
-  return sound;
+  return { format: known, audio: sound.audio };
 }
 
 /** Takes room until what it gives is called, once or more. Throws sounds_full. */
@@ -96,7 +94,7 @@ function decoded(audio: string): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-function wavOf(file: Uint8Array): Sound {
+function wavOf(file: Uint8Array): { readonly format: string; readonly audio: Uint8Array } {
   try {
     const { format, audio } = readWav(file);
     return { format, audio: Uint8Array.from(audio) };
