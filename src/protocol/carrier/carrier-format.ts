@@ -1,7 +1,7 @@
 /** How carriers name audio formats, and how long their audio is. */
 import type { AudioFormat } from "../vocabulary.ts";
 
-/** 16-bit linear samples, by their rate in Hz. */
+/** 16-bit linear samples, by their rate in Hz: those of SAMPLE_RATES that carriers name. */
 const LINEAR: ReadonlyMap<number, AudioFormat> = new Map([
   [8000, "pcm_8000"],
   [16000, "pcm_16000"],
@@ -34,8 +34,16 @@ export function bytesPerMs(format: AudioFormat): number {
   return ((codec === "pcm" ? 2 : 1) * Number(rate)) / 1000;
 }
 
-/** The byte that, repeated, is silence in this format (G.711: the level next to zero). */
+type CodecName<Format extends string> = Format extends `${infer Name}_${number}` ? Name : never;
+
+/** The byte that, repeated, is silence (G.711: the level next to zero). Opus packets are never filled up. */
+const SILENT_BYTES: Readonly<Record<CodecName<AudioFormat>, number>> = {
+  ulaw: 0xff,
+  alaw: 0xd5,
+  pcm: 0,
+  opus: 0,
+};
+
 export function silentByte(format: AudioFormat): number {
-  if (format === "ulaw_8000") return 0xff;
-  return format === "alaw_8000" ? 0xd5 : 0;
+  return SILENT_BYTES[format.slice(0, format.indexOf("_")) as CodecName<AudioFormat>];
 }

@@ -3,6 +3,11 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { readJson } from "../read-json.ts";
+import type { AudioFormat } from "../vocabulary.ts";
+
+const RTP_FORMATS = ["ulaw_8000", "alaw_8000"] as const satisfies readonly AudioFormat[];
+/** What a call over RTP may have. */
+export type RtpFormat = (typeof RTP_FORMATS)[number];
 
 export interface RtpRequest {
   /** The session that the call joins. */
@@ -11,7 +16,7 @@ export interface RtpRequest {
   readonly peer: { readonly address: string; readonly port: number } | null;
   /** The peer never sends: it is sent to all the same. Only with a peer that is named. */
   readonly isListenOnly: boolean;
-  readonly format: "ulaw_8000" | "alaw_8000";
+  readonly format: RtpFormat;
   /** Payload type of telephone events (RFC 4733), 96-127. */
   readonly dtmfPayloadType: number;
   /** What the caller hears first. */
@@ -23,7 +28,7 @@ const REQUEST = z.strictObject({
   session: z.string().min(1).max(64),
   remote: z.string().max(80).optional(),
   listen_only: z.boolean().default(false),
-  format: z.enum(["ulaw_8000", "alaw_8000"]).default("ulaw_8000"),
+  format: z.enum(RTP_FORMATS).default("ulaw_8000"),
   dtmf_payload_type: z.int().min(96).max(127).default(101),
   text: z.string().max(10_000).optional(),
   voice_id: z.string().max(200).optional(),

@@ -19,6 +19,7 @@ import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { CarrierEvent } from "../../protocol/carrier/carrier.ts";
+import type { RtpFormat } from "../../protocol/carrier/rtp-request.ts";
 import type { Call, CallRights } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
@@ -39,7 +40,8 @@ const MAX_UNANSWERED = 250;
  */
 const STREAM_CHANGE_MS = 500;
 
-type RtpFormat = "ulaw_8000" | "alaw_8000";
+/** What each format is made of. */
+const CODECS = { ulaw_8000: "ulaw", alaw_8000: "alaw" } as const satisfies Record<RtpFormat, string>;
 
 export interface RtpPeer {
   /** An IP address as packets that come from it name it. */
@@ -294,7 +296,7 @@ export class RtpPort implements CallLine {
       {
         pacer,
         clock,
-        silence: format === "ulaw_8000" ? "ulaw" : "alaw",
+        silence: CODECS[format],
         send: (frame) => this.#write(frame),
         onSkipped: (frames) => this.#packets.skip(frames),
         onNews: () => taken.receive(NEWS),

@@ -1,9 +1,29 @@
 /** The parts that dialects share: marks, the order of media, pieces of audio. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createFrameMaker } from "../../../../src/audio/framing/frame-maker.ts";
+import { silentByte } from "../../../../src/protocol/carrier/carrier-format.ts";
 import { MediaOrder } from "../../../../src/protocol/carrier/media-order.ts";
 import { PieceCutter } from "../../../../src/protocol/carrier/payload.ts";
 import { PendingMarks } from "../../../../src/protocol/carrier/pending-marks.ts";
+import { SOUND_FORMATS } from "../../../../src/protocol/vocabulary.ts";
+
+describe("silentByte()", () => {
+  it.each(SOUND_FORMATS)("in %s is what a listener gets for silence", (format) => {
+    const heard = new Set<number>();
+    const maker = createFrameMaker(
+      { format, frameMs: 20 },
+      {
+        frames: (bytes) => bytes.forEach((byte) => void heard.add(byte)),
+        error: (error) => expect.unreachable(error.message),
+      },
+    );
+    maker.pushSilence(1000);
+    maker.flush();
+    maker.close();
+    expect([...heard]).toEqual([silentByte(format)]);
+  });
+});
 
 describe("PendingMarks", () => {
   it("never calls a mark played that was pending at a clear", () => {
