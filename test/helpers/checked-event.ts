@@ -8,7 +8,8 @@ export function checkedEvent(json: string): Event {
     throw new Error(`Expected an event that has a schema, got the type ${value.type}`);
   const { error } = schema.safeParse(value);
   if (error !== undefined) {
-    throw new Error(`Event ${value.type} is not what its schema says: ${error.message}\n${json}`);
+    const where = "its schema is in src/protocol/events.ts";
+    throw new Error(`Event ${value.type} is not what its schema says (${where}): ${error.message}\n${json}`);
   }
   return value;
 }
