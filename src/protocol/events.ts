@@ -357,6 +357,7 @@ export type UtteranceStartedEvent = EventOf<"utterance.started">;
 export type UtteranceDoneEvent = EventOf<"utterance.done">;
 export type UtteranceResumedEvent = EventOf<"utterance.resumed">;
 export type CharactersEvent = EventOf<"characters">;
+export type NormalizedEvent = EventOf<"normalized">;
 export type WordsEvent = EventOf<"words">;
 export type VisemeEvent = EventOf<"viseme">;
 export type SegmentEvent = EventOf<"segment">;

@@ -19,7 +19,7 @@ export interface TimedCharacters {
 
 export interface TimedWord {
   readonly text: string;
-  /** UTF-16 offsets into the client's text; `end` exclusive. */
+  /** UTF-16 offsets, `end` exclusive, into the text of the characters that made it: see `TimedCharacters`. */
   readonly start: number;
   readonly end: number;
   /** On the clock of the characters that made it. */

@@ -1,6 +1,6 @@
 /** A tone instead of a voice: each word lasts as long as it has letters and sounds at a pitch of its own. */
 import type OpusScript from "opusscript";
-import type { Word } from "../../src/protocol/events.ts";
+import type { Word, WordsEvent } from "../../src/protocol/events.ts";
 
 export const FRAME_MS = 20;
 export const FRAME_SAMPLES = 960;
@@ -73,7 +73,12 @@ function addWords(unit: Unit, tone: number[], line: { input: Input; index: numbe
     const start = line.start + at;
     const word = { text, start_ms, end_ms: timeOf(tone), start, end: start + text.length };
     unit.words.push(word);
-    const event = { type: "words", utterance_id: unit.id, words: [word], timing: "exact" };
+    const event: Omit<WordsEvent, "seq" | "at_ms"> = {
+      type: "words",
+      utterance_id: unit.id,
+      words: [word],
+      timing: "exact",
+    };
     unit.events.push({ atMs: start_ms, event });
     for (let n = 0; n < PAUSE_MS * 48; n += 1) tone.push(0);
   }

@@ -2,6 +2,7 @@
  * The events of one segment, kept until their audio is rendered: only then it is known how much silence
  * was trimmed before and behind it.
  */
+import type { CharactersEvent, NormalizedEvent, SegmentEvent, WordsEvent } from "../../protocol/events.ts";
 import type { EventKind, Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import type { VoiceSegment } from "../../timing/alignment.ts";
@@ -148,7 +149,7 @@ export class SegmentEvents {
       if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
       const end_ms = timed.endSeconds.map((seconds) => this.#emittedMsAt(seconds));
-      return (base) => ({
+      return (base): CharactersEvent => ({
         type: "characters",
         ...base,
         utterance_id,
@@ -185,7 +186,7 @@ export class SegmentEvents {
       if (emitted.length === 0) return null;
       const start_ms = startSeconds.slice(0, emitted.length).map((seconds) => this.#msAt(seconds));
       const end_ms = endSeconds.slice(0, emitted.length).map((seconds) => this.#msAt(seconds));
-      return (base) => ({
+      return (base): NormalizedEvent => ({
         type: "normalized",
         ...base,
         utterance_id,
@@ -214,7 +215,7 @@ export class SegmentEvents {
         start: word.start,
         end: word.end,
       }));
-      return (base) => ({
+      return (base): WordsEvent => ({
         type: "words",
         ...base,
         utterance_id,
@@ -239,7 +240,7 @@ export class SegmentEvents {
       const end = Math.min(text.end, this.#clientCut);
       const start_ms = this.#msAt(segment.start_time_seconds);
       const end_ms = this.#msAt(segment.end_time_seconds);
-      return (base) => ({
+      return (base): SegmentEvent => ({
         type: "segment",
         ...base,
         utterance_id,

@@ -424,7 +424,10 @@ export class Utterance {
     return this.spoken.spoken.slice(segment.end);
   }
 
-  /** Offsets in `text` where a word must not go on: the joints of a dialogue's inputs. */
+  /**
+   * Offsets in `text` where a word must not go on: the joints of a dialogue's inputs. They are those of the spoken text, too, since
+   * a dialogue's text is neither cleaned nor replaced.
+   */
   get joints(): number[] {
     if (this.template.kind !== "dialogue") return [];
     let offset = 0;

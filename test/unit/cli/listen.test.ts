@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
+import type { WordsEvent } from "../../../src/protocol/events.ts";
 import { memoryIo } from "./memory-io.ts";
 import { cueEvent } from "./scripted-cues.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
@@ -37,7 +38,9 @@ const said = (seq: number, text: string) => ({
   timing: "exact",
 });
 
-const words = (list: readonly (readonly [text: string, start: number, startMs: number])[]) => ({
+const words = (
+  list: readonly (readonly [text: string, start: number, startMs: number])[],
+): Omit<WordsEvent, "seq" | "at_ms"> => ({
   type: "words",
   utterance_id: "u1",
   words: list.map(([text, start, start_ms]) => ({

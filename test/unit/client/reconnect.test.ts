@@ -9,6 +9,7 @@ import {
   type ReconnectOptions,
   type VoicewireError,
 } from "../../../src/client/index.ts";
+import type { WordsEvent } from "../../../src/protocol/events.ts";
 import { ScriptedServer } from "./scripted-server.ts";
 
 let server: ScriptedServer;
@@ -37,7 +38,7 @@ function codeOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-function word(seq: number) {
+function word(seq: number): Omit<WordsEvent, "at_ms"> {
   return { type: "words", seq, utterance_id: "u", words: [], timing: "exact" };
 }
 

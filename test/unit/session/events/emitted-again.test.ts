@@ -4,6 +4,8 @@ import { evenAlignment } from "../../../helpers/session-rig.ts";
 import { CHAR_MS, spell, stage, VOICE } from "../spelling.ts";
 
 const TEXT = "alpha bravo charlie";
+/** The inputs' joint splits "bravo": what counts words of TEXT counts four. */
+const WORDS = ["alpha", "br", "avo", "charlie"];
 const UPPER = TEXT.toUpperCase();
 const QUERY = "format=ulaw_8000&events=words,normalized,segments";
 
@@ -61,7 +63,9 @@ describe("after resume", () => {
     expect(rig.requests).toHaveLength(1);
     expect(resumed?.start).toBe(start);
     const emitted = since(rig);
-    const [first] = emitted.flatMap((event) => (event.type === "words" ? event.words : []));
+    const words = emitted.flatMap((event) => (event.type === "words" ? event.words : []));
+    expect(words.map(({ text }) => text)).toEqual(WORDS.slice(WORDS.length - words.length));
+    const [first] = words;
     const placeMs = (offset: number): number => (first?.start_ms ?? 0) + (offset - start) * CHAR_MS;
     const segments = emitted.flatMap((event) => (event.type === "segment" ? [event] : []));
     expect(
