@@ -9,9 +9,10 @@
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { type FakeRequest, type FakeScript, serve } from "./fake-answer.ts";
-import { speaking } from "./fake-scripts.ts";
+import { type FakeReaction, type FakeRequest, type FakeScript, serve } from "./fake-answer.ts";
+import { refusal, speaking } from "./fake-scripts.ts";
 import { TEST_CERTIFICATE, TEST_KEY } from "./test-certificate.ts";
+import { ToneFormatError } from "./tone-speech.ts";
 
 export type { FakeReaction, FakeRequest, FakeScript, FakeStep } from "./fake-answer.ts";
 export {
@@ -53,7 +54,7 @@ export async function startFakeUpstream(
   const connections = { opened: 0, open: 0 };
   let current = script;
   const listener: RequestListener = (incoming, response) => {
-    void serve(incoming, response, (request) => current(request, requests.push(request) - 1));
+    void serve(incoming, response, (request) => answered(() => current(request, requests.push(request) - 1)));
   };
   const server =
     options.isTls === true
@@ -84,4 +85,14 @@ export async function startFakeUpstream(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** What the script says; a format that it can't speak in is refused as the vendor does. */
+async function answered(react: () => FakeReaction | Promise<FakeReaction>): Promise<FakeReaction> {
+  try {
+    return await react();
+  } catch (thrown) {
+    if (!(thrown instanceof ToneFormatError)) throw thrown;
+    return refusal(422, "invalid_output_format", { message: thrown.message });
+  }
 }

@@ -4,6 +4,11 @@
  * compare with is not what they test.
  */
 
+import { isStreamFormat } from "../../src/audio/formats.ts";
+
+/** The format is none of the vendor's, or none that a tone is made in. */
+export class ToneFormatError extends RangeError {}
+
 export interface ToneSpeechOptions {
   /** Or `inputs` for a dialogue. */
   readonly text?: string;
@@ -119,9 +124,11 @@ function align(characters: string[], first: number, msPerChar: number): ToneAlig
 
 function describe(format: string): { rate: number; bytesPerSample: number } {
   const pcmRate = /^pcm_(\d+)$/.exec(format)?.[1];
-  if (pcmRate !== undefined) return { rate: Number(pcmRate), bytesPerSample: 2 };
+  if (pcmRate !== undefined && isStreamFormat(format)) return { rate: Number(pcmRate), bytesPerSample: 2 };
   if (format === "ulaw_8000" || format === "alaw_8000") return { rate: 8000, bytesPerSample: 1 };
-  throw new RangeError(`Tone can't be made: format ${format}, expected ulaw_8000, alaw_8000 or pcm_{rate}`);
+  throw new ToneFormatError(
+    `Tone can't be made: format ${format}, expected ulaw_8000, alaw_8000 or pcm_{rate} of the vendor`,
+  );
 }
 
 function tone(rate: number, samples: number): Int16Array {
