@@ -66,6 +66,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...ALONE, "**/node_modules/**"],
           isolate: false,
+          globalSetup: "test/helpers/built.ts",
         },
       },
       { extends: true, test: { name: "alone", include: ALONE } },
