@@ -45,7 +45,7 @@ import { type Certificate, certificateFiles } from "./server/tls/certificate.ts"
 import { startWyoming, type WyomingServer } from "./server/wyoming/wyoming-server.ts";
 import { AlignmentPool } from "./service/alignment/alignment-pool.ts";
 import { languageVoicesOf } from "./session/language-voices.ts";
-import { SESSION_BOUNDS } from "./session/ports.ts";
+import { SESSION_BOUNDS } from "./session/session-deps.ts";
 import { NO_REGISTER, type SessionRegister, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { mustBeLoudness, VoiceLoudness } from "./session/voice-loudness.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { asyncApi } from "../src/protocol/asyncapi.ts";
 import { COMMANDS } from "../src/protocol/commands.ts";
 import { EVENTS } from "../src/protocol/events.ts";
-import { parseSettings } from "../src/session/settings.ts";
+import { parseSettings } from "../src/session/listener-settings.ts";
 import { VERSION } from "../src/version.ts";
 import { gatewayAt } from "./helpers/start-gateway.ts";
 

@@ -15,9 +15,9 @@ type Modules = Pick<typeof import("../../src/audio/codecs/opus-pool.ts"), "creat
   Pick<typeof import("../../src/delivery/pacer.ts"), "Pacer"> &
   Pick<typeof import("../../src/metrics/counters.ts"), "createCounters"> &
   Pick<typeof import("../../src/protocol/commands.ts"), "parseCommand"> &
-  Pick<typeof import("../../src/session/commands.ts"), "handleCommand"> &
+  Pick<typeof import("../../src/session/carry-out.ts"), "handleCommand"> &
   Pick<typeof import("../../src/session/sessions.ts"), "Sessions"> &
-  Pick<typeof import("../../src/session/settings.ts"), "parseSettings">;
+  Pick<typeof import("../../src/session/listener-settings.ts"), "parseSettings">;
 
 /** All of one build: an error of one copy is not an error of another. */
 const MODULES = [
@@ -26,9 +26,9 @@ const MODULES = [
   "delivery/pacer.js",
   "metrics/counters.js",
   "protocol/commands.js",
-  "session/commands.js",
+  "session/carry-out.js",
   "session/sessions.js",
-  "session/settings.js",
+  "session/listener-settings.js",
 ];
 
 export const SOAK_DEFAULTS = { leadMs: 300, maxLeadMs: 10_000 };

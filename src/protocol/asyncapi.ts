@@ -16,7 +16,7 @@ import {
   ROLES,
 } from "./vocabulary.ts";
 
-/** What a client may write into the query of the URL; session/settings.ts reads it. */
+/** What a client may write into the query of the URL; session/listener-settings.ts reads it. */
 const QUERY = {
   role: z.enum(ROLES).default("both"),
   format: z.enum(LISTENER_FORMATS).default("pcm_24000"),

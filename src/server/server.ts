@@ -8,7 +8,7 @@ import { answerHostedFile, routeCaptions } from "./captions/captions.ts";
 import type { CarrierAuth } from "./carriers/carrier-auth.ts";
 import { routeCarriers } from "./carriers/carrier-socket.ts";
 import { routeJambonzTts } from "./carriers/jambonz-tts.ts";
-import { answerHostedCommand, routeCommands } from "./commands.ts";
+import { answerHostedCommand, routeCommands } from "./command-routes.ts";
 import { Reply } from "./http.ts";
 import { readiness } from "./operations.ts";
 import { loadPage } from "./page.ts";

@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import { sleep } from "../kit/clock.ts";
-import type { SessionDeps } from "./ports.ts";
 import type { SavedSession } from "./saved-session.ts";
 import { Session, type SessionKeeper, type SessionOptions } from "./session.ts";
+import type { SessionDeps } from "./session-deps.ts";
 import type { Tape } from "./tape/tape.ts";
 import { tapedDeps } from "./tape/taped-deps.ts";
 

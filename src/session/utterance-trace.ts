@@ -6,7 +6,7 @@ import type { GatewayError } from "../errors.ts";
 import { readTraceparent, type TraceContext } from "../kit/traceparent.ts";
 import type { Attributes, ChildSpan, Span } from "../tracing/span.ts";
 import type { Traced, Tracer } from "../tracing/tracer.ts";
-import type { SessionDeps } from "./ports.ts";
+import type { SessionDeps } from "./session-deps.ts";
 import { SPEECH_OPERATION } from "./synthesis/request-span.ts";
 import type { SegmentTimes } from "./synthesis/segment-times.ts";
 

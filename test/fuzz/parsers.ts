@@ -25,8 +25,8 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
     "server/captions/captions-request.ts",
     "server/live-request.ts",
     "server/players/audio-request.ts",
-    "session/connections/resume-token.ts",
-    "session/settings.ts",
+    "session/connections/return-token.ts",
+    "session/listener-settings.ts",
   ],
   "vendor-dialogue-messages": [
     "protocol/elevenlabs/dialogue-messages.ts",
@@ -186,7 +186,7 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "server/operations.ts": "reads an address of the operator's",
   "server/proxy/proxied-speech.ts": "reads bodies that proxy-body.ts has checked",
   "server/sockets/backlog.ts": "reads /proc",
-  "server/sockets/live-access.ts": "hands the query to session/settings.ts",
+  "server/sockets/live-access.ts": "hands the query to session/listener-settings.ts",
   "server/sockets/vendor-socket.ts": "hands the query to socket-settings.ts",
   "server/tls/certificate.ts": "reads files of the operator's",
   "service/http/voices/voices.ts":

@@ -9,15 +9,15 @@ import { ByteRoom } from "../../src/kit/byte-room.ts";
 import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/commands.ts";
-import { type Connection, handleCommand } from "../../src/session/commands.ts";
-import type { SessionTuning } from "../../src/session/ports.ts";
+import { type Connection, handleCommand } from "../../src/session/carry-out.ts";
+import { parseSettings } from "../../src/session/listener-settings.ts";
+import type { SessionTuning } from "../../src/session/session-deps.ts";
 import {
   NO_REGISTER,
   type SessionRecorder,
   type SessionRegister,
   Sessions,
 } from "../../src/session/sessions.ts";
-import { parseSettings } from "../../src/session/settings.ts";
 import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Aligner } from "../../src/timing/aligner.ts";
 import type { Alignment, VoiceSegment } from "../../src/timing/alignment.ts";

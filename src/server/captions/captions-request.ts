@@ -1,7 +1,7 @@
 /** The queries of the captions' addresses. */
 import { styleOf } from "../../session/captions/cue-tracks.ts";
-import { parseLastEventId } from "../../session/connections/resume-token.ts";
-import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import { parseLastEventId } from "../../session/connections/return-token.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/listener-settings.ts";
 import { flagOf, invalidQuery, parseJoining } from "../live-request.ts";
 
 export const CAPTION_FILES = ["vtt", "srt"] as const;

@@ -6,8 +6,8 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Door } from "../../access/door.ts";
 import type { Listener } from "../../delivery/listener.ts";
 import { systemClock } from "../../kit/clock.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/listener-settings.ts";
 import type { Session } from "../../session/session.ts";
-import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
 import { type Answer, Reply } from "../http.ts";
 import {
   answerHead,

@@ -2,7 +2,7 @@
 import type { ContainerName } from "../../audio/containers/live-container.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/listener-settings.ts";
 import { flagOf, invalidQuery, parseJoining } from "../live-request.ts";
 
 export interface AudioRequest {

@@ -14,8 +14,8 @@ import { GatewayError } from "../../errors.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Semaphore } from "../../kit/semaphore.ts";
 import type { Participant } from "../../session/connections/participant.ts";
+import type { SettingsDefaults } from "../../session/listener-settings.ts";
 import type { Session } from "../../session/session.ts";
-import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import {
   answerHead,

@@ -10,7 +10,7 @@ import { GatewayError, isErrorCode } from "../../errors.ts";
 import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
-import type { ParsedSettings } from "../../session/settings.ts";
+import type { ParsedSettings } from "../../session/listener-settings.ts";
 import type { LiveCall, LiveDeps } from "../live-request.ts";
 import type { HttpArrival } from "../sockets/live-connection.ts";
 import { liveFacts } from "../sockets/live-connections.ts";

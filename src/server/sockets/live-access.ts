@@ -12,7 +12,7 @@ import type {
   TextCommand,
 } from "../../protocol/commands.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
-import type { SessionCommand } from "../../session/commands.ts";
+import type { SessionCommand } from "../../session/carry-out.ts";
 
 /** One of these is needed to join at all. */
 export const JOINING_ACTIONS: readonly Action[] = ["speak", "listen", "interrupt", "captions", "call"];

@@ -7,7 +7,7 @@ import type { Traffic } from "../../access/limits/traffic.ts";
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import type { Listener } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
-import type { Connection } from "../../session/commands.ts";
+import type { Connection } from "../../session/carry-out.ts";
 import type { Inbox } from "./inbox.ts";
 import { Refusals } from "./refusals.ts";
 

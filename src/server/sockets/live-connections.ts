@@ -21,12 +21,16 @@ import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
 import { styleOf } from "../../session/captions/cue-tracks.ts";
-import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
+import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/carry-out.ts";
 import type { Participant } from "../../session/connections/participant.ts";
-import { parseLastEventId } from "../../session/connections/resume-token.ts";
+import { parseLastEventId } from "../../session/connections/return-token.ts";
+import {
+  type ParsedSettings,
+  parseSettings,
+  type SettingsDefaults,
+} from "../../session/listener-settings.ts";
 import { enterSession, type SessionPlace } from "../../session/place.ts";
 import { checkId, type Sessions } from "../../session/sessions.ts";
-import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { passedQuery, passFacts } from "../passed-facts.ts";
 import type { Bytes } from "./backlog.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";

@@ -4,7 +4,7 @@ import type { CueEvent, Event } from "../../protocol/events.ts";
 import { FinalCues } from "../../protocol/final-cues.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
-import type { CaptionSettings } from "../ports.ts";
+import type { CaptionSettings } from "../session-deps.ts";
 
 /** Gets each cue once it is settled, and the end. */
 interface CueFollower {

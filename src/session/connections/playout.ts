@@ -4,8 +4,8 @@ import type { DeliveredRange } from "../output/delivered-range.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
-import type { SessionDeps } from "../ports.ts";
 import type { HeardPlace } from "../receipts.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import type { Moment, Participant } from "./participant.ts";
 
 /** What a player rounds to and the way of its word to us, ms. */

@@ -11,8 +11,8 @@ import {
 } from "../../protocol/events.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { SessionDeps } from "../ports.ts";
 import type { Receipt } from "../receipts.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { waterfallOf } from "../synthesis/segment-times.ts";
 import type { EventWriter } from "./event-writer.ts";
 

@@ -11,7 +11,7 @@ import type { Moment, Participant } from "../connections/participant.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { SpokenWord } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { listenerOf, type PlacesOptions, placeOf } from "./listener-places.ts";
 import type { SessionHistory } from "./session-history.ts";
 

@@ -9,8 +9,8 @@
 
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeRecovered } from "../events/utterance-events.ts";
-import type { SessionDeps } from "../ports.ts";
 import { remainderOf } from "../remainder.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { mayPass } from "../synthesis/upstream-attempt.ts";
 import type { KnownEnd } from "./known-end.ts";
 import type { SegmentPlayer } from "./segment-player.ts";

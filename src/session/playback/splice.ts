@@ -1,7 +1,7 @@
 /** Where two segments of an utterance meet: how the last one ended, and how long a pause is missing before the next. */
 
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { SpliceSettings } from "../ports.ts";
+import type { SpliceSettings } from "../session-deps.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** The silence that a response still begins with when it was trimmed. */

@@ -7,7 +7,7 @@ import type { Replace } from "../../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { entering } from "../tape/tape.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
 import { type Interruptions, unknownUtterance } from "./interrupt.ts";

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { roomFor } from "../sound.ts";
 import type { Prepared } from "./prepared-audio.ts";
 

@@ -14,7 +14,7 @@ import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
 import { askFor, chooseFormat, chooseLevel } from "./segment-request.ts";

@@ -4,8 +4,8 @@ import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voi
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { SessionDeps } from "../ports.ts";
 import { chooseSourceFormat, type Need } from "../route.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { SpeechLevels } from "../speech-levels.ts";
 import { speechRequest } from "./speech-request.ts";
 import { UpstreamAttempt } from "./upstream-attempt.ts";

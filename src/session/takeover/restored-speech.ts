@@ -7,9 +7,9 @@ import type { Marks } from "../client-marks.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { Utterance, type UtteranceOptions } from "../playback/utterance.ts";
 import type { UtteranceCommands } from "../playback/utterance-commands.ts";
-import type { SessionDeps } from "../ports.ts";
 import { remainderOf } from "../remainder.ts";
 import type { HeardPlace, SavedSession, SavedUtterance } from "../saved-session.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { traceOf } from "../utterance-trace.ts";
 
 const SPACE = /\s/u;

@@ -3,7 +3,7 @@ import type { OpusPool, OpusStream } from "../../audio/codecs/opus-pool.ts";
 import type { Timer } from "../../kit/clock.ts";
 import type { AlignmentJob } from "../../timing/aligner.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest } from "../../upstream/types.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import type { Tape } from "./tape.ts";
 
 export function tapedDeps(deps: SessionDeps, tape: Tape): SessionDeps {

@@ -4,7 +4,7 @@ import type { Participant } from "../connections/participant.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { SessionDeps } from "../ports.ts";
+import type { SessionDeps } from "../session-deps.ts";
 import { LeftTexts, type OpenTexts } from "./left-texts.ts";
 import { warnOfEnd } from "./text-warnings.ts";
 

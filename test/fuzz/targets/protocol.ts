@@ -18,8 +18,8 @@ import {
   voiceNameOf,
   textOf as wyomingText,
 } from "../../../src/server/wyoming/wyoming-text.ts";
-import { parseLastEventId, parseResume } from "../../../src/session/connections/resume-token.ts";
-import { parseSettings, reconfigure } from "../../../src/session/settings.ts";
+import { parseLastEventId, parseReturn } from "../../../src/session/connections/return-token.ts";
+import { parseSettings, reconfigure } from "../../../src/session/listener-settings.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
 
 const DEFAULTS = { leadMs: 400, maxLeadMs: 30_000 };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
-import type { SessionTuning } from "../../../src/session/ports.ts";
+import type { SessionTuning } from "../../../src/session/session-deps.ts";
 import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { MemoryDisk } from "./memory-disk.ts";

@@ -4,7 +4,7 @@
  */
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import { silentLog } from "../../../src/kit/log.ts";
-import type { SessionTuning } from "../../../src/session/ports.ts";
+import type { SessionTuning } from "../../../src/session/session-deps.ts";
 import type { Aligner } from "../../../src/timing/aligner.ts";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";

@@ -4,7 +4,7 @@ import type { SendResult } from "../../../src/delivery/listener.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
-import type { SessionTuning } from "../../../src/session/ports.ts";
+import type { SessionTuning } from "../../../src/session/session-deps.ts";
 import type { CallRights } from "../../../src/telephony/call.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";

@@ -1,6 +1,6 @@
 /** What a call is sent and when: cuts, marks, what a carrier holds up, what it is too slow for. */
 import { describe, expect, it, vi } from "vitest";
-import { speak as say } from "../../../src/session/commands.ts";
+import { speak as say } from "../../../src/session/carry-out.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { type CallRigOptions, createCallRig } from "./call-rig.ts";
 import { type TinyOptions, tinyDialect } from "./tiny-dialect.ts";

@@ -1,7 +1,7 @@
 /** A session goes on at another node: from what was saved there, each word is heard once. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseSettings } from "../../../../src/session/settings.ts";
+import { parseSettings } from "../../../../src/session/listener-settings.ts";
 import { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import { answer, heardOf, lettersOf, read, textOf, VOICE } from "../spelling.ts";

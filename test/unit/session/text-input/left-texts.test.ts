@@ -1,7 +1,7 @@
 /** A speaker whose connection breaks in the middle of a text, and comes back to it, or does not. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import type { SessionTuning } from "../../../../src/session/ports.ts";
+import type { SessionTuning } from "../../../../src/session/session-deps.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import { answer, textOf, VOICE } from "../spelling.ts";
 

@@ -5,7 +5,7 @@ import { GatewayError } from "../errors.ts";
 import { readTraceparent, type TraceContext, writeTraceparent } from "../kit/traceparent.ts";
 import { type Command, parseCommand } from "../protocol/commands.ts";
 import { parseJson } from "../protocol/read-json.ts";
-import { speak } from "../session/commands.ts";
+import { speak } from "../session/carry-out.ts";
 import { enterSession } from "../session/place.ts";
 import { pathPart, Reply, readBody } from "./http.ts";
 import type { LiveDeps } from "./live-request.ts";

@@ -19,7 +19,7 @@ import { voiceFor } from "./language-voices.ts";
 import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
-import { reconfigure } from "./settings.ts";
+import { reconfigure } from "./listener-settings.ts";
 import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
 import { entering } from "./tape/tape.ts";
 import { tapedAccount } from "./tape/taped-account.ts";
