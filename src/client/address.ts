@@ -1,6 +1,6 @@
 /** Builds the address of a session's socket from the pieces that a caller has. */
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
-import type { ResumeQuery } from "./resume-point.ts";
+import type { ReturnQuery } from "./return-point.ts";
 
 /** What to ask for; the gateway fills in the rest and says in `hello` what came of it. */
 export interface ConnectionSettings extends Partial<ListenerSettings> {
@@ -26,9 +26,9 @@ export function liveUrl(baseUrl: string, where: { session: string; settings?: Co
 }
 
 /** The address to come back to: the same place with the settings of now (`configure` may have changed them). */
-export function resumeUrl(
+export function returnUrl(
   url: string,
-  where: { resume: ResumeQuery; settings: Partial<ListenerSettings> },
+  where: { resume: ReturnQuery; settings: Partial<ListenerSettings> },
 ): string {
   const back = new URL(url);
   for (const [name, value] of Object.entries(where.settings)) {

@@ -5,14 +5,14 @@
 import type { Command } from "../protocol/commands.ts";
 import type { AudioDescription, Event, HelloEvent, InterruptedEvent } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
-import { resumeUrl } from "./address.ts";
+import { returnUrl } from "./address.ts";
 import { clientError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";
 import { FrameClock, type FramePosition } from "./frame-clock.ts";
 import type { ReconnectedEvent } from "./listeners.ts";
 import type { Opening } from "./open-socket.ts";
 import { isWorthATry, type ReconnectOptions, Reconnector, type Waiting } from "./reconnector.ts";
-import { ResumePoint } from "./resume-point.ts";
+import { ReturnPoint } from "./return-point.ts";
 import { SOCKET_OPEN, type SocketEnd, type WebSocketLike } from "./socket.ts";
 
 /** How the connection was opened, and how it comes back. */
@@ -39,7 +39,7 @@ const LEFT: SocketEnd = { code: 1000, reason: "client closed" };
 export class Line {
   readonly #handlers: LineHandlers;
   readonly #clock = new FrameClock();
-  readonly #resumePoint: ResumePoint;
+  readonly #returnPoint: ReturnPoint;
   readonly #reconnector: Reconnector | null;
   readonly #opening: Opening;
   #socket: WebSocketLike;
@@ -66,7 +66,7 @@ export class Line {
     this.#hello = hello;
     this.#audio = hello.audio;
     this.#clock.restart(hello.audio);
-    this.#resumePoint = new ResumePoint(hello);
+    this.#returnPoint = new ReturnPoint(hello);
     this.#opening = way.opening;
     this.#reconnector = way.policy === null ? null : this.#newReconnector(way.policy);
     this.#attach(socket);
@@ -120,8 +120,8 @@ export class Line {
     const opening = this.#opening;
     return new Reconnector(policy, {
       opening: () => {
-        const resume = this.#resumePoint.value(this.#audio === null ? null : this.#clock.endMs);
-        return { ...opening, url: resumeUrl(opening.url, { resume, settings: this.#settings ?? {} }) };
+        const resume = this.#returnPoint.value(this.#audio === null ? null : this.#clock.endMs);
+        return { ...opening, url: returnUrl(opening.url, { resume, settings: this.#settings ?? {} }) };
       },
       waiting: (how) => this.#handlers.waiting(how),
       joined: (socket, hello) => this.#rejoin(socket, hello),
@@ -160,7 +160,7 @@ export class Line {
     const takenOver = hello.former_epoch === this.#hello.epoch;
     this.#hello = hello;
     this.#audio = hello.audio;
-    const isSameTimeline = this.#resumePoint.rejoin(hello);
+    const isSameTimeline = this.#returnPoint.rejoin(hello);
     if (!isSameTimeline) this.#clock.forget();
     const gapMs = this.#clock.rejoin(hello.audio);
     this.#attach(socket);
@@ -180,7 +180,7 @@ export class Line {
   }
 
   #take(event: Event): void {
-    if (!this.#resumePoint.take(event)) return;
+    if (!this.#returnPoint.take(event)) return;
     // The clock first: handlers may ask for `audio`, and the next frame is already judged by it.
     if (event.type === "gap") this.#clock.skip(event);
     if (event.type === "interrupted") this.#cut(event);
@@ -195,7 +195,7 @@ export class Line {
   #cut(event: InterruptedEvent): void {
     if (event.next_ms === null) return;
     // From before we came back, with the audio after it gone, too: `hello` has said where our frames stand.
-    if (this.#resumePoint.isReplayed(event) && this.#clock.hasSkipped) return;
+    if (this.#returnPoint.isReplayed(event) && this.#clock.hasSkipped) return;
     this.#clock.moveTo(event.next_ms);
   }
 }

@@ -19,7 +19,7 @@ import {
   ROLES,
 } from "../protocol/vocabulary.ts";
 
-import { parseResume, type ResumeRequest } from "./connections/resume-token.ts";
+import { parseReturn, type ReturnRequest } from "./connections/return-token.ts";
 
 export interface SettingsDefaults {
   readonly leadMs: number;
@@ -31,7 +31,7 @@ export interface ParsedSettings {
   /** Query keys that are not known. */
   readonly ignored: readonly string[];
   /** What the connection has already, where it comes back. */
-  readonly resume: ResumeRequest | null;
+  readonly resume: ReturnRequest | null;
   /** A listener that would rather wait in a session that nobody has opened yet than be refused. */
   readonly mayWait: boolean;
 }
@@ -69,7 +69,7 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
   return {
     settings,
     ignored,
-    resume: parseResume(query),
+    resume: parseReturn(query),
     mayWait: choice("wait", query.get("wait") ?? undefined, ["true", "false"]) === "true",
   };
 }

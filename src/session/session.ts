@@ -298,7 +298,7 @@ export class Session {
       this.#connections.leave(participant, how),
     );
     this.calls?.left(participant);
-    this.#keeper?.disconnected(this, participant.resumeToken);
+    this.#keeper?.disconnected(this, participant.returnToken);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */

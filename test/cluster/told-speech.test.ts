@@ -149,7 +149,7 @@ describe("speech that goes on at a buddy", () => {
         const { letters, endMs } = heardBy(listener);
         const words = said.flat();
         const rest = words.join("").slice(wholeWords(words, letters).length);
-        expect(hearOn(toldOf(replicas), participant.resumeToken, endMs)).toBe(rest);
+        expect(hearOn(toldOf(replicas), participant.returnToken, endMs)).toBe(rest);
       }),
       { numRuns: 60 },
     );
@@ -178,8 +178,8 @@ describe("speech that goes on at a buddy", () => {
         }
         await settle();
         const { endMs } = heardBy(listener);
-        const own = hearOn(session.save(), participant.resumeToken, endMs);
-        expect(hearOn(toldOf(replicas), participant.resumeToken, endMs)).toBe(own);
+        const own = hearOn(session.save(), participant.returnToken, endMs);
+        expect(hearOn(toldOf(replicas), participant.returnToken, endMs)).toBe(own);
       }),
       { numRuns: 60 },
     );
@@ -199,8 +199,8 @@ describe("speech that goes on at a buddy", () => {
         }
         await settle();
         const { endMs } = heardBy(listener);
-        const own = hearOn(session.save(), participant.resumeToken, endMs);
-        expect(hearOn(toldOf(replicas), participant.resumeToken, endMs).endsWith(own)).toBe(true);
+        const own = hearOn(session.save(), participant.returnToken, endMs);
+        expect(hearOn(toldOf(replicas), participant.returnToken, endMs).endsWith(own)).toBe(true);
       }),
       { numRuns: 30 },
     );

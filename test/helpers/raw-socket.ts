@@ -35,7 +35,7 @@ export class RawSocket implements AsyncDisposable {
   }
 
   /** That of its `hello`. */
-  async resumeToken(): Promise<string> {
+  async returnToken(): Promise<string> {
     for (;;) {
       const token = /"resume_token":"([\w-]+)"/.exec(this.#received)?.[1];
       if (token !== undefined) return token;

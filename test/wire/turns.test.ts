@@ -83,7 +83,7 @@ it("who comes back while its messages still wait goes on behind them, with one t
   await using calm = await TestClient.connect(gateway, "/live/room?format=none&events=none");
   await calm.next("hello");
   await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
-  const token = await half.resumeToken();
+  const token = await half.returnToken();
   const letters = Array.from({ length: 30_000 }, (_, i) => String.fromCharCode(97 + (i % 26)));
   // Without an id: it is the connection's own text.
   half.send(letters.map((text) => ({ type: "text", text })));
@@ -108,7 +108,7 @@ it("who waits behind its old connection gets the close when the gateway closes, 
   const gateway = await gatewayAt(upstream.url, RAISED, { clock: slowClock() });
   const speaker = "/live/room?role=speaker&format=none&events=none";
   await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
-  const token = await half.resumeToken();
+  const token = await half.returnToken();
   half.send(Array.from({ length: 30_000 }, () => TOKEN));
   await until("they wait", () => gateway.counters.messagesWaited > 100);
   const back = await TestClient.connect(gateway, `${speaker}&resume=${token}`);

@@ -62,7 +62,7 @@ export interface LiveConnection {
   /** null until it has joined its session, and when it has left. */
   joined: Connection | null;
   /** The `resume_token` of the connection that it goes on with. */
-  resumedToken: string | null;
+  returnToken: string | null;
   readonly refusals: Refusals;
   /** Its way to the session's node, where that is another one. */
   owner: OwnerConnection | null;
@@ -86,7 +86,7 @@ export function newConnection(arrival: Arrival, { limits }: Pick<Door, "limits">
     listener: null,
     inbox: null,
     joined: null,
-    resumedToken: null,
+    returnToken: null,
     refusals: new Refusals(),
     owner: null,
     audit: null,

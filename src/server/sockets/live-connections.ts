@@ -83,7 +83,7 @@ export class LiveConnections {
       const joining = joiningOf(data, this.#options);
       const { resume, settings } = joining;
       const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
-      data.resumedToken = mayHaveSaid ? resume.token : null;
+      data.returnToken = mayHaveSaid ? resume.token : null;
       const before = this.#reconnects.before(data);
       if (before === null) {
         this.#enter(data, joining);

@@ -19,12 +19,12 @@ export class Reconnects {
   }
 
   /** The inbox that a connection's own messages come behind; null: none waits. */
-  before({ sessionId, resumedToken }: LiveConnection): Inbox<LiveConnection> | null {
-    if (resumedToken === null) return null;
+  before({ sessionId, returnToken }: LiveConnection): Inbox<LiveConnection> | null {
+    if (returnToken === null) return null;
     let found: Inbox<LiveConnection> | null = null;
     for (const other of this.#busy) {
       const { inbox, joined } = other;
-      const isIt = joined?.participant.resumeToken === resumedToken || other.resumedToken === resumedToken;
+      const isIt = joined?.participant.returnToken === returnToken || other.returnToken === returnToken;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
       // The last of several: it has come back before, and waits itself.
       else if (other.sessionId === sessionId && isIt) found = inbox;

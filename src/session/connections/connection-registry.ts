@@ -27,12 +27,12 @@ import { receivedIn } from "../text-input/text-place.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
 import {
-  type ResumePoint,
-  type ResumeRequest,
-  ResumeTokens,
-  resumeRefusal,
+  type ReturnPoint,
+  type ReturnRequest,
+  ReturnTokens,
+  returnRefusal,
   type Written,
-} from "./resume-token.ts";
+} from "./return-token.ts";
 
 /** Clients know times in whole microseconds: a frame that begins so little behind such a time begins at it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
@@ -41,7 +41,7 @@ export interface Joining {
   readonly settings: ListenerSettings;
   readonly ignored: readonly string[];
   /** What the connection has already, where it comes back. */
-  readonly resume?: ResumeRequest | null;
+  readonly resume?: ReturnRequest | null;
   /** See Participant. */
   readonly holder?: string;
   readonly tenant?: string;
@@ -92,7 +92,7 @@ const NOTHING_LOST: Lost = { skippedMs: 0, frames: 0, ms: 0, events: 0 };
 export class ConnectionRegistry {
   readonly #options: ConnectionRegistryOptions;
   readonly #presence: Presence;
-  readonly #tokens: ResumeTokens;
+  readonly #tokens: ReturnTokens;
   readonly #participants: Set<Participant>;
   /** Connections of the node that had the session before, by token. */
   #former: ReadonlyMap<string, SavedConnection> = new Map();
@@ -104,7 +104,7 @@ export class ConnectionRegistry {
     this.#options = options;
     this.#participants = options.participants;
     const { clock, tuning } = options.deps;
-    this.#tokens = new ResumeTokens({ clock, maxGone: tuning.maxListeners });
+    this.#tokens = new ReturnTokens({ clock, maxGone: tuning.maxListeners });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -155,7 +155,7 @@ export class ConnectionRegistry {
     const place = point === null ? this.#placeAt(fromTicks) : this.#placeAfter(point);
     const participant = new Participant({
       id: `l${this.#nextId++}`,
-      resumeToken: newToken(deps.tape),
+      returnToken: newToken(deps.tape),
       listener,
       settings,
       holder,
@@ -187,7 +187,7 @@ export class ConnectionRegistry {
         ? {}
         : { former_epoch: this.#formerEpoch, utterances: this.#options.queue.unplayed.map(({ id }) => id) }),
       listener_id: participant.id,
-      resume_token: participant.resumeToken,
+      resume_token: participant.returnToken,
       ...(had === null ? {} : { resumed: point !== null }),
       ...(isBack && settings.role !== "listener" ? { texts: this.#textsOf(participant) } : {}),
       settings,
@@ -233,7 +233,7 @@ export class ConnectionRegistry {
     }));
   }
 
-  #formerOf(resume: ResumeRequest | null, holder: string): SavedConnection | null {
+  #formerOf(resume: ReturnRequest | null, holder: string): SavedConnection | null {
     const known = resume?.kind === "token" ? this.#former.get(resume.token) : undefined;
     return known?.holder === holder ? known : null;
   }
@@ -324,7 +324,7 @@ export class ConnectionRegistry {
     return { event, fromTicks, has: "nothing" };
   }
 
-  #placeAfter({ seq, ticks }: ResumePoint): Place {
+  #placeAfter({ seq, ticks }: ReturnPoint): Place {
     const { output, clock } = this.#options;
     const { log } = output;
     const { index } = log.after(seq);
@@ -338,7 +338,7 @@ export class ConnectionRegistry {
   }
 
   /** What a connection that comes back has; in words, why it can't go on there. */
-  #pointOf(request: ResumeRequest, holder: string): ResumePoint | string {
+  #pointOf(request: ReturnRequest, holder: string): ReturnPoint | string {
     const { session, writer, queue } = this.#options;
     const known = request.kind === "token" ? this.#tokens.find(request.token) : null;
     // A connection's texts and its place are those of who opened it, whoever has seen its token.
@@ -346,7 +346,7 @@ export class ConnectionRegistry {
     // Where its end has not been seen yet, what was written to it by now.
     const written = found instanceof Participant ? this.#writtenTo(found) : found;
     const facts = { epoch: session.epoch, seq: writer.seq, sentMs: msOfTicks(queue.writeTicks), written };
-    const refusal = resumeRefusal(request, facts);
+    const refusal = returnRefusal(request, facts);
     if (refusal !== null) return refusal;
     const atMs = request.kind === "token" ? request.atMs : null;
     return {
@@ -357,7 +357,7 @@ export class ConnectionRegistry {
   }
 
   /** What the connection missed and can't get any more. */
-  #lostBy(participant: Participant, { seq }: ResumePoint, place: Place): Lost {
+  #lostBy(participant: Participant, { seq }: ReturnPoint, place: Place): Lost {
     const { log } = this.#options.output;
     const { group, cursor } = participant.subscription;
     const events = log.after(seq).lost;
@@ -446,6 +446,6 @@ export class ConnectionRegistry {
 }
 
 function newToken(tape: Tape | undefined): string {
-  if (tape === undefined) return ResumeTokens.next();
-  return tape.tell("token", [], () => ({ resume_token: ResumeTokens.next() })).resume_token;
+  if (tape === undefined) return ReturnTokens.next();
+  return tape.tell("token", [], () => ({ resume_token: ReturnTokens.next() })).resume_token;
 }

@@ -32,7 +32,7 @@ interface Ack extends AckMoment {
 
 export interface ParticipantOptions {
   readonly id: string;
-  readonly resumeToken: string;
+  readonly returnToken: string;
   readonly listener: Listener;
   readonly settings: ListenerSettings;
   readonly subscription: Subscription;
@@ -52,7 +52,7 @@ export class Participant {
   /** As receipts and presence name it. */
   readonly id: string;
   /** With it the client comes back. */
-  readonly resumeToken: string;
+  readonly returnToken: string;
   readonly listener: Listener;
   settings: ListenerSettings;
   subscription: Subscription;
@@ -82,7 +82,7 @@ export class Participant {
 
   constructor(options: ParticipantOptions) {
     this.id = options.id;
-    this.resumeToken = options.resumeToken;
+    this.returnToken = options.returnToken;
     this.textOptions = options.textOptions;
     this.holder = options.holder ?? "";
     this.tenant = options.tenant ?? "";

@@ -215,10 +215,10 @@ function commandOf(
 
 export function saveConnection({
   id,
-  resumeToken,
+  returnToken,
   holder,
   openIds,
   currentId,
 }: Participant): SavedConnection {
-  return { token: resumeToken, listenerId: id, holder, openIds: [...openIds], currentId };
+  return { token: returnToken, listenerId: id, holder, openIds: [...openIds], currentId };
 }

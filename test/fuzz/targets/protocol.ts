@@ -209,7 +209,7 @@ const readQueries: Target = {
     const [text = "", last = ""] = linesOf(input);
     const query = new URLSearchParams(text);
     tolerate(() => parseSettings(query, DEFAULTS));
-    tolerate(() => parseResume(query));
+    tolerate(() => parseReturn(query));
     tolerate(() => parseLastEventId(last));
     for (const name of ["ogg", "wav", "pcm", "ulaw", "mp3"] as const) {
       tolerate(() => parseAudioRequest(name, query, DEFAULTS));

@@ -141,6 +141,6 @@ describe("a recording", () => {
     const rig = createRecordedRig();
     const { participant } = rig.join("format=ulaw_8000");
     await rig.recordings.close();
-    expect([...rig.disk.files.values()].join("")).not.toContain(participant.resumeToken);
+    expect([...rig.disk.files.values()].join("")).not.toContain(participant.returnToken);
   });
 });

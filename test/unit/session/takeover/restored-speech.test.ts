@@ -70,7 +70,7 @@ describe("speech that goes on at another node", () => {
           const { letters, endMs } = heardBy(listener);
           const there = goOn(session.save());
           const place = hasPlace ? `&at_ms=${endMs}` : "";
-          const again = there.join(`${QUERY}&resume=${participant.resumeToken}${place}`);
+          const again = there.join(`${QUERY}&resume=${participant.returnToken}${place}`);
           pass(there, 30_000);
           const words = texts.flat();
           const all = words.join("");
@@ -93,7 +93,7 @@ describe("speech that goes on at another node", () => {
     pass(here, 900);
     const there = goOn(one.session.save());
     const back = (client: typeof one) =>
-      there.join(`${QUERY}&resume=${client.participant.resumeToken}&at_ms=${heardBy(client.listener).endMs}`);
+      there.join(`${QUERY}&resume=${client.participant.returnToken}&at_ms=${heardBy(client.listener).endMs}`);
     const first = back(one);
     pass(there, 400);
     const second = back(two);
@@ -111,7 +111,7 @@ describe("speech that goes on at another node", () => {
     pass(here, 900);
     const there = goOn(one.session.save());
     const back = (client: typeof one, query: string) =>
-      there.join(`${query}&resume=${client.participant.resumeToken}&at_ms=${heardBy(client.listener).endMs}`);
+      there.join(`${query}&resume=${client.participant.returnToken}&at_ms=${heardBy(client.listener).endMs}`);
     back(two, `${QUERY}&events=none&role=listener`);
     there.clock.advance(1);
     const { listener } = back(one, QUERY);
@@ -130,7 +130,7 @@ describe("speech that goes on at another node", () => {
     const saved = session.save();
     expect(saved.connections.map(({ holder }) => holder)).toEqual(["ann", ""]);
     const there = goOn(saved);
-    const query = new URLSearchParams(`${QUERY}&resume=${ann.resumeToken}`);
+    const query = new URLSearchParams(`${QUERY}&resume=${ann.returnToken}`);
     const resumed = parseSettings(query, { leadMs: 200, maxLeadMs: 10_000 });
     const thief = new MemoryListener();
     there.session.join(thief, { ...resumed, holder: "eve" });
@@ -150,7 +150,7 @@ describe("speech that goes on at another node", () => {
     pass(here, 500);
     const { letters, endMs } = heardBy(listener);
     const there = goOn(session.save());
-    const again = there.join(`${QUERY}&resume=${participant.resumeToken}&at_ms=${endMs}`);
+    const again = there.join(`${QUERY}&resume=${participant.returnToken}&at_ms=${endMs}`);
     again.send({ type: "text", text: "lta echo" });
     again.send({ type: "end" });
     pass(there, 8000);
@@ -183,7 +183,7 @@ describe("speech that goes on at another node", () => {
     pass(here, 700);
     const { endMs } = heardBy(listener);
     const there = goOn(session.save());
-    const again = there.join(`${QUERY}&resume=${participant.resumeToken}&at_ms=${endMs}`);
+    const again = there.join(`${QUERY}&resume=${participant.returnToken}&at_ms=${endMs}`);
     pass(there, 8000);
     const [resumed] = again.listener.eventsOf("utterance.resumed");
     expect(resumed?.start).toBe(text.indexOf("NASA"));
@@ -199,7 +199,7 @@ describe("speech that goes on at another node", () => {
     pass(here, 600);
     const { endMs } = heardBy(listener);
     const there = goOn(session.save());
-    const again = there.join(`${QUERY}&resume=${participant.resumeToken}&at_ms=${endMs}`);
+    const again = there.join(`${QUERY}&resume=${participant.returnToken}&at_ms=${endMs}`);
     pass(there, 600);
     again.send({ type: "interrupt" });
     const [cut] = again.listener.eventsOf("interrupted");

@@ -21,7 +21,7 @@ const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
 ] as const);
 
 /** The keys of an address with which a connection comes back; null: the key is left out. */
-export interface ResumeQuery {
+export interface ReturnQuery {
   /** `resume_token` of its latest hello. */
   readonly resume: string;
   readonly seq: number;
@@ -29,7 +29,7 @@ export interface ResumeQuery {
   readonly at_ms: number | null;
 }
 
-export class ResumePoint {
+export class ReturnPoint {
   #hello: HelloEvent;
   /** Latest event that everybody got; null before the first. */
   #seq: number | null = null;
@@ -41,7 +41,7 @@ export class ResumePoint {
   }
 
   /** What the address says; `endMs`: end of the audio that has come, null without audio. */
-  value(endMs: number | null): ResumeQuery {
+  value(endMs: number | null): ReturnQuery {
     return {
       resume: this.#hello.resume_token,
       // What was logged before our hello and was still to be sent counts as come: there is no better number.

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   parseLastEventId,
-  parseResume,
-  resumeRefusal,
-} from "../../../../src/session/connections/resume-token.ts";
+  parseReturn,
+  returnRefusal,
+} from "../../../../src/session/connections/return-token.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { ScriptedListener } from "../scripted-listener.ts";
 
@@ -530,7 +530,7 @@ describe("a position that can't be honoured", () => {
   });
 
   it("times that a client has summed up are read to their last digit, within the rounding of what it got", () => {
-    const request = parseResume(new URLSearchParams("resume=abc&at_ms=100.30000000000001"));
+    const request = parseReturn(new URLSearchParams("resume=abc&at_ms=100.30000000000001"));
     expect(request).toEqual({ kind: "token", token: "abc", seq: null, atMs: 100.30000000000001 });
     const facts = {
       epoch: "e",
@@ -538,9 +538,9 @@ describe("a position that can't be honoured", () => {
       sentMs: 100.3,
       written: { holder: "", listenerId: "l1", seq: 3, ticks: null },
     };
-    expect(resumeRefusal(mustHave(request ?? undefined), facts)).toBeNull();
+    expect(returnRefusal(mustHave(request ?? undefined), facts)).toBeNull();
     const later = { kind: "token", token: "abc", seq: null, atMs: 100.4 } as const;
-    expect(resumeRefusal(later, facts)).toContain("100.4");
+    expect(returnRefusal(later, facts)).toContain("100.4");
   });
 });
 

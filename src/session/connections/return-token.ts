@@ -5,7 +5,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Participant } from "./participant.ts";
 
 /** With the token of its `hello`, and where it likes with the exact position; server-sent events: the id of the last one. */
-export type ResumeRequest =
+export type ReturnRequest =
   | {
       readonly kind: "token";
       readonly token: string;
@@ -25,7 +25,7 @@ const AT_MS = /^\d{1,15}(?:\.\d{1,20})?$/;
 const EVENT_ID = /^([A-Za-z0-9]{1,64}):(\d{1,15})$/;
 
 /** `resume`, `seq` and `at_ms` of a socket's address; null where it does not come back. Throws invalid_field. */
-export function parseResume(query: URLSearchParams): ResumeRequest | null {
+export function parseReturn(query: URLSearchParams): ReturnRequest | null {
   const token = query.get("resume");
   if (token === null) return null;
   if (!TOKEN.test(token)) throw invalid("resume", token, "the resume_token of hello");
@@ -35,7 +35,7 @@ export function parseResume(query: URLSearchParams): ResumeRequest | null {
 }
 
 /** `{epoch}:{seq}`, as server-sent events are numbered. Throws invalid_field. */
-export function parseLastEventId(id: string): ResumeRequest {
+export function parseLastEventId(id: string): ReturnRequest {
   const [, epoch, seq] = EVENT_ID.exec(id) ?? [];
   if (epoch === undefined) throw invalid("last_event_id", id, "{epoch}:{seq}, the id of an event");
   return { kind: "event", epoch, seq: Number(seq) };
@@ -71,7 +71,7 @@ export interface Written {
 const MAX_AWAY_MS = 600_000;
 
 /** Whose token is whose: of the connections that are there, and of those that are gone. */
-export class ResumeTokens {
+export class ReturnTokens {
   readonly #clock: Clock;
   readonly #maxGone: number;
   readonly #present = new Map<string, Participant>();
@@ -90,13 +90,13 @@ export class ResumeTokens {
   }
 
   joined(participant: Participant): void {
-    this.#present.set(participant.resumeToken, participant);
+    this.#present.set(participant.returnToken, participant);
   }
 
   left(participant: Participant, written: Written): void {
-    this.#present.delete(participant.resumeToken);
+    this.#present.delete(participant.returnToken);
     const nowMs = this.#clock.nowMs();
-    this.#gone.set(participant.resumeToken, { written, untilMs: nowMs + MAX_AWAY_MS });
+    this.#gone.set(participant.returnToken, { written, untilMs: nowMs + MAX_AWAY_MS });
     for (const [token, { untilMs }] of this.#gone) {
       if (this.#gone.size <= this.#maxGone && untilMs > nowMs) break;
       this.#gone.delete(token);
@@ -113,7 +113,7 @@ export class ResumeTokens {
 }
 
 /** What a connection has already. */
-export interface ResumePoint {
+export interface ReturnPoint {
   readonly seq: number;
   /** Null: up to the last event's place. */
   readonly ticks: number | null;
@@ -121,7 +121,7 @@ export interface ResumePoint {
   readonly listenerId: string | null;
 }
 
-interface ResumeFacts {
+interface ReturnFacts {
   readonly epoch: string;
   /** Number of the session's latest event. */
   readonly seq: number;
@@ -132,7 +132,7 @@ interface ResumeFacts {
 }
 
 /** Why it can't go on where it was, for people; null where it can. */
-export function resumeRefusal(request: ResumeRequest, facts: ResumeFacts): string | null {
+export function returnRefusal(request: ReturnRequest, facts: ReturnFacts): string | null {
   if (request.kind === "event" && request.epoch !== facts.epoch) {
     return "the epoch is another one: the session was closed and opened again, or it is another session's";
   }
