@@ -5,7 +5,7 @@
 import type { Timing } from "../protocol/vocabulary.ts";
 import { type TimedCharacters, type TimedWord, weaker, widestBound } from "./timed.ts";
 
-interface FoundWord {
+interface TextWord {
   readonly text: string;
   readonly start: number;
   readonly end: number;
@@ -21,7 +21,7 @@ interface TimedCharacter {
 }
 
 export class WordTracker {
-  readonly #words: readonly FoundWord[];
+  readonly #words: readonly TextWord[];
   /** The first word that did not come out yet. */
   #nextWord = 0;
   /** Characters that a coming word may need, in order. */
@@ -30,7 +30,7 @@ export class WordTracker {
   #lastStart = 0;
 
   /** `words`: of the text whose characters will be pushed, rising. */
-  constructor(words: readonly FoundWord[]) {
+  constructor(words: readonly TextWord[]) {
     this.#words = words;
   }
 
@@ -66,7 +66,7 @@ export class WordTracker {
     return this.#timeWords(words);
   }
 
-  #timeWords(words: readonly FoundWord[]): TimedWord[] {
+  #timeWords(words: readonly TextWord[]): TimedWord[] {
     const timed: TimedWord[] = [];
     let next = 0;
     for (const word of words) {
@@ -82,7 +82,7 @@ export class WordTracker {
     return timed;
   }
 
-  #timeWord(word: FoundWord, its: readonly TimedCharacter[]): TimedWord {
+  #timeWord(word: TextWord, its: readonly TimedCharacter[]): TimedWord {
     const startSeconds = Math.max(its[0]?.startSeconds ?? 0, this.#lastStart);
     const isWhole = (its[0]?.start ?? 0) <= word.start && (its.at(-1)?.end ?? 0) >= word.end;
     const label = its.reduce<Timing>((timing, character) => weaker(timing, character.timing), "exact");

@@ -10,7 +10,7 @@ import type { SocketLine } from "../transport/socket-line.ts";
 import type { BodyReader } from "../transport/speech-stream.ts";
 import type { SpeechRequest } from "../types.ts";
 import type { VoiceListing } from "./listed-voices.ts";
-import type { SpokenWord } from "./word-aligner.ts";
+import type { ServiceWord } from "./word-matcher.ts";
 
 export interface ServiceAdapter {
   readonly capabilities: Capabilities;
@@ -104,7 +104,7 @@ export interface AnswerSink {
   piece(piece: {
     readonly audio?: Uint8Array;
     readonly isChunk?: boolean;
-    readonly words?: readonly SpokenWord[];
+    readonly words?: readonly ServiceWord[];
   }): void;
   /** What samples without a header are, where the answer says it: before the first of them. */
   plain(sampled: Sampled): void;

@@ -1,6 +1,6 @@
 /** Words out of times of characters, wherever a service cuts its lists of them. */
 import { listOf, numberOf, textOf } from "./json-values.ts";
-import { type SpokenWord, UNSPACED } from "./word-aligner.ts";
+import { type ServiceWord, UNSPACED } from "./word-matcher.ts";
 
 /** Longer than any word: what has no spaces is cut. */
 const MAX_CHARACTERS = 64;
@@ -12,7 +12,7 @@ export class CharacterWords {
   #endSeconds = Number.NaN;
 
   /** Lists of one length; seconds. Where one is short or holds something else a character has no time. */
-  push(characters: unknown, starts: unknown, ends: unknown): SpokenWord[] {
+  push(characters: unknown, starts: unknown, ends: unknown): ServiceWord[] {
     const [startList, endList] = [listOf(starts), listOf(ends)];
     return listOf(characters).flatMap((value, index) => {
       const character = textOf(value);
@@ -27,7 +27,7 @@ export class CharacterWords {
   }
 
   /** No more of this word comes. */
-  finish(): SpokenWord[] {
+  finish(): ServiceWord[] {
     if (this.#count === 0) return [];
     const word = { text: this.#text, startSeconds: this.#startSeconds, endSeconds: this.#endSeconds };
     this.#text = "";

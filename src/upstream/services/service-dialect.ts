@@ -11,7 +11,7 @@ import type { ServiceAdapter, ServiceRequest } from "./adapter.ts";
 import { AudioConverter } from "./audio-converter.ts";
 import { truncated } from "./json-values.ts";
 import { serviceRefusal } from "./service-refusal.ts";
-import { MIN_LETTER_SECONDS, WordAligner } from "./word-aligner.ts";
+import { MIN_LETTER_SECONDS, WordMatcher } from "./word-matcher.ts";
 
 export interface ServiceDialectOptions {
   /** The upstream's name. */
@@ -45,13 +45,13 @@ const MIN_LETTERS = 40;
 export class ServiceDialect implements Dialect {
   readonly #options: ServiceDialectOptions;
   readonly #converter: AudioConverter;
-  readonly #aligner: WordAligner | null;
+  readonly #aligner: WordMatcher | null;
 
   constructor(options: ServiceDialectOptions) {
     this.#options = options;
     const { asked, format, encoder, request, blanked } = options;
     this.#converter = new AudioConverter({ plain: asked.audio, format, encoder });
-    this.#aligner = request.wantsTiming ? new WordAligner(request.text, blanked) : null;
+    this.#aligner = request.wantsTiming ? new WordMatcher(request.text, blanked) : null;
   }
 
   get firstAudioMs(): number | undefined {

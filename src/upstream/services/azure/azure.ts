@@ -10,7 +10,7 @@ import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
 import { listOf, numberOf, objectOf, parseObject, textOf, truncated } from "../json-values.ts";
 import { withRegion } from "../language-tag.ts";
-import type { SpokenWord } from "../word-aligner.ts";
+import type { ServiceWord } from "../word-matcher.ts";
 import { azureMessage, readAzureFrame } from "./azure-frames.ts";
 import { ssmlOf } from "./azure-ssml.ts";
 
@@ -115,7 +115,7 @@ class AzureAnswer implements BodyReader {
   }
 }
 
-function wordsOf(body: Buffer): SpokenWord[] {
+function wordsOf(body: Buffer): ServiceWord[] {
   return listOf(parseObject(body.toString("utf8")).Metadata).flatMap((entry) => {
     const { Type: type, Data: data } = objectOf(entry);
     if (type !== "WordBoundary") return [];

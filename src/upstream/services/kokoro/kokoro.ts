@@ -9,7 +9,7 @@ import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSet
 import { audioKey, listOf, numberOf, objectOf, textOf } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
 import { listedVoices, type VoiceListing } from "../listed-voices.ts";
-import type { SpokenWord } from "../word-aligner.ts";
+import type { ServiceWord } from "../word-matcher.ts";
 
 const DEFAULT_MODEL = "kokoro";
 const AUDIO = audioKey("audio");
@@ -129,7 +129,7 @@ function read(sink: AnswerSink): BodyReader {
   });
 }
 
-function wordOf(timestamp: unknown): SpokenWord {
+function wordOf(timestamp: unknown): ServiceWord {
   const { word, start_time, end_time } = objectOf(timestamp);
   return { text: textOf(word), startSeconds: numberOf(start_time), endSeconds: numberOf(end_time) };
 }

@@ -11,7 +11,7 @@ import { audioKey, listOf, numberOf, objectOf, textOf, truncated } from "../json
 import { withRegion } from "../language-tag.ts";
 import { lineReader } from "../line-reader.ts";
 import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
-import type { SpokenWord } from "../word-aligner.ts";
+import type { ServiceWord } from "../word-matcher.ts";
 
 /** It and simba-3.0 alone have marks in streams. */
 const DEFAULT_MODEL = "simba-3.2";
@@ -101,7 +101,7 @@ function read(sink: AnswerSink): BodyReader {
   });
 }
 
-function wordOf(mark: unknown): SpokenWord[] {
+function wordOf(mark: unknown): ServiceWord[] {
   const { type, value, start_time, end_time } = objectOf(mark);
   if (type !== "word" && type !== undefined) return [];
   const [startSeconds, endSeconds] = [numberOf(start_time) / 1000, numberOf(end_time) / 1000];

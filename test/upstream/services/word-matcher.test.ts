@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type SpokenWord, WordAligner } from "../../../src/upstream/services/word-aligner.ts";
+import { type ServiceWord, WordMatcher } from "../../../src/upstream/services/word-matcher.ts";
 
 /** Words of half a second each, one behind the other. */
-function said(words: string): SpokenWord[] {
+function said(words: string): ServiceWord[] {
   return words
     .split(" ")
     .map((text, index) => ({ text, startSeconds: index / 2, endSeconds: (index + 1) / 2 }));
 }
 
 /** The times of each word of the text, in steps of half a second; null: not known. */
-function aligned(text: string, words: readonly SpokenWord[], each = 1) {
-  const aligner = new WordAligner(text);
+function aligned(text: string, words: readonly ServiceWord[], each = 1) {
+  const aligner = new WordMatcher(text);
   const characters: { text: string; start: number; end: number }[] = [];
-  const take = (alignment: ReturnType<WordAligner["finish"]>): void => {
+  const take = (alignment: ReturnType<WordMatcher["finish"]>): void => {
     for (const [index, character] of (alignment?.characters ?? []).entries()) {
       const start = alignment?.character_start_times_seconds[index] ?? Number.NaN;
       characters.push({
@@ -96,8 +96,8 @@ describe("words in a text", () => {
   });
 
   it("what stands behind words without times has none either, or it would leave them no audio", () => {
-    const timesOf = (text: string, words: readonly SpokenWord[]) => {
-      const aligner = new WordAligner(text);
+    const timesOf = (text: string, words: readonly ServiceWord[]) => {
+      const aligner = new WordMatcher(text);
       const given = [aligner.push(words), aligner.finish()].filter((alignment) => alignment !== null);
       return given
         .flatMap(({ characters, character_start_times_seconds: starts }) =>

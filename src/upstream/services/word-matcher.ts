@@ -10,7 +10,7 @@
 import type { Alignment } from "../../timing/alignment.ts";
 import { charactersOf } from "../../timing/spans.ts";
 
-export interface SpokenWord {
+export interface ServiceWord {
   readonly text: string;
   /** From the start of the answer's audio; NaN: not known. */
   readonly startSeconds: number;
@@ -39,13 +39,13 @@ export const UNSPACED =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u;
 const LETTER = /[\p{L}\p{N}\p{Mc}]/u;
 
-interface Waiting extends SpokenWord {
+interface Waiting extends ServiceWord {
   readonly letters: string;
   /** Where it may be, among the letters; -1: nowhere. */
   readonly maybeAt: number;
 }
 
-export class WordAligner {
+export class WordMatcher {
   readonly #text: string;
   /** Letters and digits of the text alone, in one case. */
   readonly #letters: string;
@@ -103,7 +103,7 @@ export class WordAligner {
   }
 
   /** The characters that these words time; null: none yet. */
-  push(words: readonly SpokenWord[]): Alignment | null {
+  push(words: readonly ServiceWord[]): Alignment | null {
     for (const word of words) this.#meet(word);
     return this.#take();
   }
@@ -119,7 +119,7 @@ export class WordAligner {
     return this.#take();
   }
 
-  #meet(word: SpokenWord): void {
+  #meet(word: ServiceWord): void {
     const { letters } = lettersOf(word.text);
     if (letters === "") return;
     const last = this.#waiting.at(-1);
@@ -188,7 +188,7 @@ export class WordAligner {
     return low;
   }
 
-  #place(word: SpokenWord, at: number, length = (word as Waiting).letters.length): void {
+  #place(word: ServiceWord, at: number, length = (word as Waiting).letters.length): void {
     const isBelieved = this.#isBelieved(word);
     const start = this.#starts[at] ?? this.#text.length;
     const end = this.#ends[at + length - 1] ?? start;
@@ -201,7 +201,7 @@ export class WordAligner {
     this.#at = at + length;
   }
 
-  #isBelieved({ startSeconds, endSeconds }: SpokenWord): boolean {
+  #isBelieved({ startSeconds, endSeconds }: ServiceWord): boolean {
     if (!(startSeconds >= 0 && Number.isFinite(endSeconds)) || !Number.isFinite(startSeconds)) return false;
     if (startSeconds < this.#endSeconds - LOST_SECONDS) this.#isLost = true;
     return !this.#isLost && startSeconds >= this.#endSeconds - TOLERANCE_SECONDS;
