@@ -78,7 +78,7 @@ interface Frame {
   next: number;
 }
 
-const FREE: Account = {
+const FREE: Payer = {
   budget: {
     begin: () => ({
       end: () => undefined,

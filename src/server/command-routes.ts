@@ -101,9 +101,9 @@ function carryOut(
     if (session.connectionCount === 0) throw nobodyThere(session.id);
     const { limits } = door;
     const budget = limits.speechBudget(() => caller);
-    const account = { budget, subject: limits.upstreamSubject(caller, address) };
+    const payer = { budget, subject: limits.upstreamSubject(caller, address) };
     const asking = { door, caller, surface: `/live/:session/${route}`, address, sessionId };
-    const { utterance, ahead } = audited(asking, () => speak(session, command, account));
+    const { utterance, ahead } = audited(asking, () => speak(session, command, payer));
     session.textChanged();
     return [202, { session: session.id, utterance_id: utterance.id, ahead }];
   }

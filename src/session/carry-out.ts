@@ -13,16 +13,16 @@ import type {
 } from "../protocol/commands.ts";
 import { findBadText } from "../text/check.ts";
 import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
-import type { Account } from "./account.ts";
 import type { Participant } from "./connections/participant.ts";
 import { voiceFor } from "./language-voices.ts";
+import { reconfigure } from "./listener-settings.ts";
+import type { Payer } from "./payer.ts";
 import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import { prepareSound, prepareSpeech } from "./prepared/prepare.ts";
 import type { Session } from "./session.ts";
-import { reconfigure } from "./listener-settings.ts";
 import { generatedFormat, generatedOf, roomFor, soundOf } from "./sound.ts";
 import { entering } from "./tape/tape.ts";
-import { tapedAccount } from "./tape/taped-account.ts";
+import { tapedPayer } from "./tape/taped-payer.ts";
 import { newPart, receivedIn } from "./text-input/text-place.ts";
 import { leaveHalfOut, warnOfEnd, warnOfMarkup } from "./text-input/text-warnings.ts";
 import { playUnder } from "./under/play-under.ts";
@@ -32,7 +32,7 @@ import { traceOf } from "./utterance-trace.ts";
 export type SessionCommand = Exclude<Command, RefreshCommand>;
 
 /** A connection, and the session that it is in. */
-export interface Connection extends Account {
+export interface Connection extends Payer {
   readonly session: Session;
   readonly participant: Participant;
 }
@@ -45,7 +45,7 @@ interface TextEnd {
 /** What an utterance costs, and who pays. */
 interface Charge {
   readonly characters: number;
-  readonly account: Account;
+  readonly payer: Payer;
 }
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
@@ -53,7 +53,7 @@ export function handleCommand(from: Connection, command: SessionCommand): void {
   const { tape } = from.session.deps;
   if (tape === undefined) carryOut(from, command);
   else {
-    const taped = { ...from, ...tapedAccount(from, tape) };
+    const taped = { ...from, ...tapedPayer(from, tape) };
     tape.enter("command", [from.participant.id, command], () => carryOut(taped, command));
   }
   // What is played and asked for changes nothing that another node would need.
@@ -186,20 +186,20 @@ export function isSpeaking({ session, participant }: Connection): boolean {
 export function speak(
   session: Session,
   command: SpeakCommand,
-  account: Account = {},
+  payer: Payer = {},
 ): { utterance: Utterance; ahead: number } {
   const { tape } = session.deps;
-  if (tape === undefined) return queueText(session, command, account);
-  return tape.enter("speak", [command], () => queueText(session, command, tapedAccount(account, tape)));
+  if (tape === undefined) return queueText(session, command, payer);
+  return tape.enter("speak", [command], () => queueText(session, command, tapedPayer(payer, tape)));
 }
 
 function queueText(
   session: Session,
   command: SpeakCommand,
-  account: Account,
+  payer: Payer,
 ): { utterance: Utterance; ahead: number } {
   mustBeText(command.text, session.tuning.maxTextChars);
-  const charge = { characters: command.text.length, account };
+  const charge = { characters: command.text.length, payer };
   const utterance = Utterance.ofText(admit(session, command, charge), voiced(session, command));
   return { utterance, ahead: session.queue.add(utterance) };
 }
@@ -207,7 +207,7 @@ function queueText(
 function converse(
   session: Session,
   command: DialogueCommand,
-  account: Account = {},
+  payer: Payer = {},
 ): { utterance: Utterance; ahead: number } {
   const { maxDialogueInputs, maxTextChars } = session.tuning;
   if (command.inputs.length > maxDialogueInputs) {
@@ -222,7 +222,7 @@ function converse(
     checkText(input.text, { field: `inputs.${index}.text`, max: left });
     left -= input.text.length;
   });
-  const charge = { characters: maxTextChars - left, account };
+  const charge = { characters: maxTextChars - left, payer };
   const utterance = Utterance.ofDialogue(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
 }
@@ -247,15 +247,11 @@ function prepare(from: Connection, command: PrepareCommand): void {
 }
 
 /** Queues a sound, or what was prepared. */
-function play(
-  session: Session,
-  command: PlayCommand,
-  account: Account,
-): { utterance: Utterance; ahead: number } {
+function play(session: Session, command: PlayCommand, payer: Payer): { utterance: Utterance; ahead: number } {
   const { prepared_id, sound } = command;
-  if (prepared_id !== undefined) return playPrepared(session, { ...command, prepared_id }, account);
-  if (sound === undefined) return playSound(session, command, account);
-  const options = admit(session, command, { characters: 0, account });
+  if (prepared_id !== undefined) return playPrepared(session, { ...command, prepared_id }, payer);
+  if (sound === undefined) return playSound(session, command, payer);
+  const options = admit(session, command, { characters: 0, payer });
   const made = { format: generatedFormat(session.needs()), generated: generatedOf(sound) };
   const utterance = Utterance.ofSound(options, command, made);
   return { utterance, ahead: session.queue.add(utterance) };
@@ -265,11 +261,11 @@ function play(
 function playPrepared(
   session: Session,
   command: PlayCommand & { readonly prepared_id: string },
-  account: Account,
+  payer: Payer,
 ): { utterance: Utterance; ahead: number } {
   const { what, done } = session.prepared.use(command.prepared_id);
   try {
-    const options = { ...admit(session, command, { characters: 0, account }), onOver: done };
+    const options = { ...admit(session, command, { characters: 0, payer }), onOver: done };
     const utterance =
       "sound" in what
         ? Utterance.ofSound(options, command, what.sound)
@@ -285,12 +281,12 @@ function playPrepared(
 function playSound(
   session: Session,
   command: PlayCommand,
-  account: Account,
+  payer: Payer,
 ): { utterance: Utterance; ahead: number } {
   const sound = soundOf({ ...command, audio: command.audio ?? "" });
   const release = roomFor(sound.audio.length, session.deps.sounds);
   try {
-    const options = admit(session, command, { characters: 0, account });
+    const options = admit(session, command, { characters: 0, payer });
     const utterance = Utterance.ofSound({ ...options, onOver: release }, command, sound);
     return { utterance, ahead: session.queue.add(utterance) };
   } catch (thrown) {
@@ -306,7 +302,7 @@ function playSound(
 function admit(
   session: Session,
   command: SpeakCommand | TextCommand | DialogueCommand | PlayCommand,
-  { account: { budget, subject }, characters }: Charge,
+  { payer: { budget, subject }, characters }: Charge,
 ): UtteranceOptions {
   if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
   const charged = budget?.begin(characters);
@@ -382,7 +378,7 @@ function beginText(from: Connection, command: TextCommand): void {
   const { session, participant } = from;
   const { whole, half } = divideHalf(command.text);
   checkText(whole, { field: "text", max: session.tuning.maxTextChars });
-  const charge = { characters: command.text.length, account: from };
+  const charge = { characters: command.text.length, payer: from };
   const options = admit(session, command, charge);
   const { holder, textOptions } = participant;
   const utterance = Utterance.ofTokens(

@@ -38,8 +38,8 @@ import type { SessionDeps, SessionTuning } from "./session-deps.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
 import { SessionReader, saveConnection, sentTicksOf } from "./takeover/save-session.ts";
 import { entering, type Tape } from "./tape/tape.ts";
-import { tapedOpusAccount } from "./tape/taped-account.ts";
 import { TapedListener } from "./tape/taped-listener.ts";
+import { tapedOpusAccount } from "./tape/taped-payer.ts";
 import { Speakers } from "./text-input/speakers.ts";
 import { UnderSounds } from "./under/under-sounds.ts";
 

@@ -13,6 +13,7 @@ import type { Band } from "../protocol/vocabulary.ts";
 import { speak } from "../session/carry-out.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
+import type { Payer } from "../session/payer.ts";
 import type { Utterance } from "../session/playback/utterance.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
@@ -36,8 +37,8 @@ export interface CallLeg {
   leave(reason: string): void;
 }
 
-/** What the caller hears first, and on whose account. */
-export interface Greeting extends Account {
+/** What the caller hears first, and who pays for it. */
+export interface Greeting extends Payer {
   readonly command: SpeakCommand;
 }
 
@@ -222,8 +223,8 @@ export class SessionLeg implements CallLeg, BridgedCall {
     try {
       const greeting = this.#options.greeting();
       if (greeting === null) return;
-      const { command, ...account } = greeting;
-      speak(session, command, account);
+      const { command, ...payer } = greeting;
+      speak(session, command, payer);
       session.textChanged();
     } catch (thrown) {
       const { code } = toGatewayError(thrown);

@@ -21,8 +21,8 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
-import type { Account } from "../session/account.ts";
 import type { OpusAccount } from "../session/output/opus-listeners.ts";
+import type { Payer } from "../session/payer.ts";
 import { parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallLeg, Greeting, LegOptions } from "./call-leg.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
@@ -58,8 +58,8 @@ export interface CallRights {
   begin(call: CallStarting, ending: CallEnding): () => void;
   /** What the caller hears first, as it may be said. Throws forbidden. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
-  /** On whose account it is said. */
-  readonly account: Account;
+  /** Who pays for it. */
+  readonly payer: Payer;
   /** The account for which the call's Opus counts. */
   readonly opusAccount?: OpusAccount;
 }
@@ -226,7 +226,7 @@ export class Call {
     if (text === undefined || text === "") return null;
     const said = voiceId === undefined ? {} : { voice_id: voiceId };
     const command = rights.greeting({ type: "speak", text, ...said }, sessionId);
-    return { command, ...rights.account };
+    return { command, ...rights.payer };
   }
 
   /** Its time is over: nothing is cut that was accepted until then. */

@@ -6,7 +6,8 @@ import { toGatewayError } from "../errors.ts";
 import type { LedgerSink } from "../ledger/entries.ts";
 import type { GroupLimit } from "./governor.ts";
 import { countOf } from "./headers.ts";
-import { RequestAccount } from "./request-account.ts";
+import { RequestCost } from "./request-cost.ts";
+import { checkedKey } from "./transport/base-url.ts";
 import type { Exchange } from "./transport/exchange.ts";
 import {
   type Forwarded,
@@ -71,8 +72,8 @@ export class HttpUpstream {
   /** As UpstreamClient.open. */
   open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
     const place = { upstream: FIRST_UPSTREAM, region: this.#region };
-    const account = this.#ledger === undefined ? null : new RequestAccount(this.#ledger, request, place);
-    const stream = new SpeechStream(this.#dialectFor(request), handlers, account);
+    const cost = this.#ledger === undefined ? null : new RequestCost(this.#ledger, request, place);
+    const stream = new SpeechStream(this.#dialectFor(request), handlers, cost);
     try {
       const { path, body } = wireRequest(request);
       const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;

@@ -4,7 +4,7 @@ import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import type { OpusAccount } from "../../access/limits/limits.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
-import type { Account } from "../../session/account.ts";
+import type { Payer } from "../../session/payer.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { checkCommand } from "../sockets/live-access.ts";
 import { audited } from "../speech-access.ts";
@@ -38,7 +38,7 @@ export class CallerRights implements CallRights {
     return this.unlessRefused(() => door.limits.begin("rtp_ports", caller, address));
   }
 
-  get account(): Account {
+  get payer(): Payer {
     const { caller, address } = this.#options;
     const { limits } = this.#options.door;
     const { begin, add } = limits.speechBudget(() => caller);

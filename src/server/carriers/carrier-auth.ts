@@ -14,7 +14,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
 import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
-import type { Account } from "../../session/account.ts";
+import type { Payer } from "../../session/payer.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
 import { requestAddress } from "../request-address.ts";
@@ -199,8 +199,8 @@ export class Admission implements CallRights {
     return this.#options.rights.opusAccount;
   }
 
-  get account(): Account {
-    return this.#options.rights.account;
+  get payer(): Payer {
+    return this.#options.rights.payer;
   }
 
   /** Throws where this is none of the carriers that the request was let in for. */

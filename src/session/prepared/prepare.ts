@@ -4,15 +4,15 @@ import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { PrepareCommand, SpeakCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
-import type { Account } from "../account.ts";
 import type { Participant } from "../connections/participant.ts";
+import type { Payer } from "../payer.ts";
 import { Utterance } from "../playback/utterance.ts";
 import type { Session } from "../session.ts";
 import { soundOf } from "../sound.ts";
 import { PreparedSpeech } from "./prepared-speech.ts";
 
 /** Who asks. */
-interface Asking extends Account {
+interface Asking extends Payer {
   readonly session: Session;
   readonly participant: Participant;
 }

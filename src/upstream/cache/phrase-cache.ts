@@ -5,7 +5,7 @@
 import { LRUCache } from "lru-cache";
 import { type Clock, systemClock } from "../../kit/clock.ts";
 import type { LedgerSink } from "../../ledger/entries.ts";
-import { askedBy } from "../request-account.ts";
+import { askedBy } from "../request-cost.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../types.ts";
 import { PHRASE_OVERHEAD_BYTES, type Room } from "./phrase-cache-chunks.ts";
 import { type PhraseKeys, phraseKeys } from "./phrase-cache-key.ts";

@@ -8,7 +8,8 @@ import type { LedgerSink } from "../../ledger/entries.ts";
 import type { CheckResult } from "../failover/health-check.ts";
 import type { RegionStats } from "../failover/region.ts";
 import { WatchedHealth } from "../failover/watched-health.ts";
-import { RequestAccount } from "../request-account.ts";
+import { RequestCost } from "../request-cost.ts";
+import { isUpstreamFault } from "../transport/faults.ts";
 import { isFilteredKey } from "../transport/key-filter.ts";
 import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
@@ -252,8 +253,8 @@ export class ServiceUpstream {
       });
       const { ledger } = this.#options;
       const place = { upstream: name, region: name };
-      const account = ledger === undefined ? null : new RequestAccount(ledger, request, place);
-      const stream = new SpeechStream(dialect, handlers, account);
+      const cost = ledger === undefined ? null : new RequestCost(ledger, request, place);
+      const stream = new SpeechStream(dialect, handlers, cost);
       try {
         stream.attach(this.#begin({ ...asked, body }, { request, stream, attempt }));
       } catch (thrown) {

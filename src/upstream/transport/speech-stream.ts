@@ -4,7 +4,7 @@
  */
 import type { GatewayError } from "../../errors.ts";
 import type { ResponseHeaders } from "../headers.ts";
-import type { RequestAccount } from "../request-account.ts";
+import type { RequestCost } from "../request-cost.ts";
 import type { Synthesis, SynthesisChunk, SynthesisHandlers, SynthesisHead } from "../types.ts";
 import type { Exchange, ExchangeReceiver } from "./exchange.ts";
 
@@ -62,17 +62,17 @@ type Reading =
 export class SpeechStream implements Synthesis, ExchangeReceiver {
   readonly #dialect: Dialect;
   readonly #handlers: SynthesisHandlers;
-  readonly #account: RequestAccount | null;
+  readonly #cost: RequestCost | null;
   #exchange: Exchange | null = null;
   #isAborted = false;
   #isPaused = false;
   #reading: Reading = { kind: "nothing" };
 
-  /** `account`: what it costs; null: nobody writes that down. */
-  constructor(dialect: Dialect, handlers: SynthesisHandlers, account: RequestAccount | null = null) {
+  /** `cost`: what it costs; null: nobody writes that down. */
+  constructor(dialect: Dialect, handlers: SynthesisHandlers, cost: RequestCost | null = null) {
     this.#dialect = dialect;
     this.#handlers = handlers;
-    this.#account = account;
+    this.#cost = cost;
   }
 
   /** Once, after both were made: each needs the other. */
@@ -102,7 +102,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   }
   abort(): void {
     this.#isAborted = true;
-    this.#account?.end("aborted", this.refusedWith !== null);
+    this.#cost?.end("aborted", this.refusedWith !== null);
     this.#exchange?.abort();
     this.#dialect.close?.();
   }
@@ -110,12 +110,12 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   // ---- ExchangeReceiver ------------------------------------------------------------------------------------------
 
   sent(): void {
-    this.#account?.sent();
+    this.#cost?.sent();
     this.#handlers.requestSent?.(this.#dialect.firstAudioMs);
   }
 
   turnedAway(): void {
-    this.#account?.turnedAway();
+    this.#cost?.turnedAway();
     this.#handlers.requestTurnedAway?.();
   }
 
@@ -140,11 +140,11 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     // A receiver may give up between two chunks of one piece.
     const reader = this.#dialect.body(headers, (chunk) => {
       if (this.#isAborted) return;
-      this.#account?.audio(chunk.audio.byteLength);
+      this.#cost?.audio(chunk.audio.byteLength);
       this.#handlers.chunk(chunk);
     });
     this.#reading = { kind: "body", reader };
-    this.#account?.head(head);
+    this.#cost?.head(head);
     this.#handlers.head(head);
   }
 
@@ -172,7 +172,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     this.#dialect.close?.();
     // The last chunk came at the end, and its receiver may have given up on it.
     if (this.#isAborted) return;
-    this.#account?.end("done");
+    this.#cost?.end("done");
     this.#handlers.end();
   }
 
@@ -183,7 +183,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     const isRefused = reading.kind === "refusal";
     // Whatever cut the error body short, the status had said what is wrong.
     const said = isRefused ? this.#refusal(reading) : (this.#dialect.named?.(error) ?? error);
-    this.#account?.end(said.code, isRefused);
+    this.#cost?.end(said.code, isRefused);
     this.#handlers.error(said);
   }
 

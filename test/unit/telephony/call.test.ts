@@ -54,7 +54,7 @@ describe("a call", () => {
         throw refusal;
       },
       greeting: (command) => command,
-      account: ANY_CALL.account,
+      payer: ANY_CALL.payer,
     };
     const rig = createCallRig({ rights });
     rig.dial().start();
@@ -266,7 +266,7 @@ describe("the rights of who brings a call", () => {
   const rights = (over: Partial<CallRights>): CallRights => ({
     begin: () => () => undefined,
     greeting: (command) => command,
-    account: {},
+    payer: {},
     ...over,
   });
   const forbidden = () => {

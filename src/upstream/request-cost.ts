@@ -3,7 +3,7 @@ import { bytesPerMs } from "../audio/formats.ts";
 import type { CostSource, LedgerSink } from "../ledger/entries.ts";
 import type { SynthesisHead, SynthesisRequest } from "./types.ts";
 
-export interface AccountPlace {
+export interface CostPlace {
   readonly upstream: string;
   readonly region: string;
 }
@@ -24,16 +24,16 @@ export function askedBy(request: SynthesisRequest) {
   };
 }
 
-export class RequestAccount {
+export class RequestCost {
   readonly #ledger: LedgerSink;
   readonly #request: SynthesisRequest;
-  readonly #place: AccountPlace;
+  readonly #place: CostPlace;
   #isSent = false;
   #isOver = false;
   #head: SynthesisHead | null = null;
   #audioBytes = 0;
 
-  constructor(ledger: LedgerSink, request: SynthesisRequest, place: AccountPlace) {
+  constructor(ledger: LedgerSink, request: SynthesisRequest, place: CostPlace) {
     this.#ledger = ledger;
     this.#request = request;
     this.#place = place;

@@ -1,6 +1,7 @@
 /** Who pays, with the tape between: whether they may is read, what they pay with is not. */
-import type { Account } from "../account.ts";
+
 import type { OpusAccount } from "../output/opus-listeners.ts";
+import type { Payer } from "../payer.ts";
 import type { ChargedUtterance } from "../playback/utterance.ts";
 import type { Tape } from "./tape.ts";
 
@@ -10,11 +11,11 @@ const FREE: ChargedUtterance = {
   text: { add: () => undefined, takeBack: () => undefined },
 };
 
-export function tapedAccount(account: Account, tape: Tape): Account {
-  const { budget } = account;
-  if (budget === undefined) return account;
+export function tapedPayer(payer: Payer, tape: Tape): Payer {
+  const { budget } = payer;
+  if (budget === undefined) return payer;
   return {
-    ...account,
+    ...payer,
     budget: {
       begin: (characters) => {
         let charged = FREE;

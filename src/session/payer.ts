@@ -1,9 +1,9 @@
-/** On whose account a session speaks. */
+/** Who pays for what a session says. */
 import type { Subject } from "../upstream/types.ts";
 import type { ChargedUtterance } from "./playback/utterance.ts";
 
-/** On whose account something is said. */
-export interface Account {
+/** Who pays for what is said, and for whom the upstream is asked. */
+export interface Payer {
   /** Pays for it; without it nobody does. */
   readonly budget?: SpeechBudget;
   /** For whom the upstream is asked. */
