@@ -27,6 +27,8 @@ runBench(async (bench) => {
     maxConnections: 4,
     maxQueued: 4,
     timeoutMs: 20_000,
+    patienceMs: 20_000,
+    failoverMs: 4000,
   });
   try {
     for (const outputFormat of FORMATS) await compare(bench, { client, outputFormat, asks });

@@ -4,7 +4,7 @@ import { bytesPerMs } from "../audio/formats.ts";
 import { type GeneratedSound, generatedSamples } from "../audio/generated-sound.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { TimedSegment } from "./playback/segment-queue.ts";
-import type { Attempt } from "./synthesis/upstream-attempt.ts";
+import type { Attempt } from "./synthesis/attempt.ts";
 
 /** What is taken at once, and ahead: what is said next waits so long for a sound that gives way to it, ms. */
 const CHUNK_MS = 100;

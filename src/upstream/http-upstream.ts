@@ -16,13 +16,17 @@ import {
   type ForwardRequest,
   forwardedHeaders,
 } from "./transport/forward.ts";
-import { wireRequest } from "./transport/request.ts";
-import { type Attempt, Requester, type RequesterOptions, type UpstreamStats } from "./transport/requester.ts";
+import {
+  Requester,
+  type RequesterOptions,
+  type RequestOptions,
+  type UpstreamStats,
+} from "./transport/requester.ts";
 import { SpeechStream } from "./transport/speech-stream.ts";
 import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
 import { FIRST_UPSTREAM } from "./vendor-options.ts";
-import { checkedKey } from "./vendors/base-url.ts";
 import { VendorDialect } from "./vendors/vendor-dialect.ts";
+import { wireRequest } from "./vendors/vendor-request.ts";
 
 export interface HttpUpstreamOptions extends Omit<RequesterOptions, "startLimit" | "isAdditive"> {
   readonly key: string;
@@ -70,7 +74,11 @@ export class HttpUpstream {
   }
 
   /** As UpstreamClient.open. */
-  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
+  open(
+    request: SynthesisRequest,
+    handlers: SynthesisHandlers,
+    requestOptions: RequestOptions = {},
+  ): SpeechStream {
     const place = { upstream: FIRST_UPSTREAM, region: this.#region };
     const cost = this.#ledger === undefined ? null : new RequestCost(this.#ledger, request, place);
     const stream = new SpeechStream(this.#dialectFor(request), handlers, cost);
@@ -85,7 +93,9 @@ export class HttpUpstream {
         headers: this.#headersOf(request),
         receiver: stream,
       } as const;
-      stream.attach(this.#requester.begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
+      stream.attach(
+        this.#requester.begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...requestOptions }),
+      );
     } catch (thrown) {
       queueMicrotask(() => stream.error(toGatewayError(thrown)));
     }
@@ -96,7 +106,7 @@ export class HttpUpstream {
   forward(
     request: ForwardRequest,
     handlers: ForwardHandlers,
-    { keepsBody = false, ...attempt }: Attempt & { readonly keepsBody?: boolean } = {},
+    { keepsBody = false, ...requestOptions }: RequestOptions & { readonly keepsBody?: boolean } = {},
   ): Forwarded {
     const { body } = request;
     const isStream = typeof body !== "string" && body !== null;
@@ -118,7 +128,7 @@ export class HttpUpstream {
         wanted: { group: request.group === "" ? null : request.group, priority: 0, subject: request.subject },
         // A body that streams can't be sent twice.
         patienceMs: isStream ? 0 : FORWARD_PATIENCE * this.#patienceMs,
-        ...attempt,
+        ...requestOptions,
       });
     } catch (thrown) {
       queueMicrotask(() => receiver.error(toGatewayError(thrown)));

@@ -14,7 +14,7 @@ import { RegionSet } from "./failover/region-set.ts";
 import { type FetchedBody, fetchBody } from "./transport/fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
 import { isFilteredKey } from "./transport/key-filter.ts";
-import type { Attempt, UpstreamStats } from "./transport/requester.ts";
+import type { RequestOptions, UpstreamStats } from "./transport/requester.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
 import { regionNames } from "./vendors/vendor-regions.ts";
 
@@ -34,15 +34,15 @@ export interface UpstreamOptions {
   readonly maxQueued: number;
   /** Longest wait for headers, and between two pieces of a body that is not paused, ms. */
   readonly timeoutMs: number;
-  /** How long speech is asked for again that was turned away for too many requests (429), ms; 0: not at all. Default 20 s. */
-  readonly patienceMs?: number;
+  /** How long speech is asked for again that was turned away for too many requests (429), ms; 0: not at all. */
+  readonly patienceMs: number;
   /** As HttpUpstreamOptions. */
   readonly isEmbedded?: boolean | undefined;
   /**
    * With several base URLs: longest wait for the headers of speech, and from there to its first piece, before the next
-   * healthy region is asked, ms. Default 4 s.
+   * healthy region is asked, ms.
    */
-  readonly failoverMs?: number;
+  readonly failoverMs: number;
   /** There is another upstream to go to: also a single base URL is checked while nobody asks. Default false. */
   readonly hasSubstitutes?: boolean;
   /** Hears when a region goes down and when it is back, and why a request failed below HTTP. */
@@ -63,8 +63,8 @@ export interface UpstreamOptions {
  * for again here: only the session knows what was said already.
  */
 export interface UpstreamClient extends Upstream {
-  /** `attempt`: of one base URL, and of the last one of several. */
-  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt?: Attempt): Synthesis;
+  /** `requestOptions`: where no other healthy base URL is left to go to. */
+  open(request: SynthesisRequest, handlers: SynthesisHandlers, requestOptions?: RequestOptions): Synthesis;
   /** GETs a path of the interface with the key added, whatever status is answered; at most 8 MiB. Rejects with GatewayError. */
   get(path: string): Promise<FetchedBody>;
   /** Passes a request on with the key added; every failure comes through `error`, after this returned. */
@@ -81,10 +81,6 @@ export interface UpstreamClient extends Upstream {
   close(): Promise<void>;
 }
 
-/** Then its listeners have given up, too. */
-const PATIENCE_MS = 20_000;
-/** Below the time after which a session gives its request up by itself. */
-const FAILOVER_MS = 4000;
 /** Each has connections, checks and series of its own. */
 const MAX_REGIONS = 8;
 
@@ -101,7 +97,7 @@ class RegionalUpstream implements UpstreamClient {
   readonly #timeoutMs: number;
 
   constructor(options: UpstreamOptions) {
-    const { baseUrl, failoverMs = FAILOVER_MS, timeoutMs, patienceMs = PATIENCE_MS } = options;
+    const { baseUrl, failoverMs, timeoutMs, patienceMs } = options;
     const urls = typeof baseUrl === "string" ? [baseUrl] : baseUrl;
     this.#hasSeveral = urls.length > 1;
     this.#failoverMs = Math.min(failoverMs, timeoutMs);
@@ -138,22 +134,33 @@ class RegionalUpstream implements UpstreamClient {
     this.#preferred = preferred;
   }
 
-  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): Synthesis {
-    if (!this.#hasSeveral) return this.#preferred.use().open(request, handlers, attempt);
+  open(
+    request: SynthesisRequest,
+    handlers: SynthesisHandlers,
+    requestOptions: RequestOptions = {},
+  ): Synthesis {
+    if (!this.#hasSeveral) return this.#preferred.use().open(request, handlers, requestOptions);
     const [regions, failoverMs] = [this.#regions, this.#failoverMs];
-    return new FailoverSpeech({ regions, first: this.#first(), failoverMs, request, handlers, attempt });
+    return new FailoverSpeech({
+      regions,
+      first: this.#first(),
+      failoverMs,
+      request,
+      handlers,
+      requestOptions,
+    });
   }
 
   get(path: string): Promise<FetchedBody> {
     const request: ForwardRequest = { method: "GET", path, headers: [], body: null, group: "" };
-    const attempt = { timeoutMs: this.#timeoutMs, patienceMs: 0 };
+    const requestOptions = { timeoutMs: this.#timeoutMs, patienceMs: 0 };
     return fetchBody((handlers) =>
-      this.#forward({ request, handlers, attempt, headersMs: this.#failoverMs }),
+      this.#forward({ request, handlers, requestOptions, headersMs: this.#failoverMs }),
     );
   }
 
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded {
-    return this.#forward({ request, handlers, attempt: {}, headersMs: this.#timeoutMs });
+    return this.#forward({ request, handlers, requestOptions: {}, headersMs: this.#timeoutMs });
   }
 
   limitOpen(max: number): void {
@@ -185,10 +192,10 @@ class RegionalUpstream implements UpstreamClient {
   }
 
   #forward(
-    asked: Omit<FailoverForwardOptions, "regions" | "first"> & { readonly attempt: Attempt },
+    asked: Omit<FailoverForwardOptions, "regions" | "first"> & { readonly requestOptions: RequestOptions },
   ): Forwarded {
-    const { request, handlers, attempt } = asked;
-    if (!this.#hasSeveral) return this.#preferred.use().forward(request, handlers, attempt);
+    const { request, handlers, requestOptions } = asked;
+    if (!this.#hasSeveral) return this.#preferred.use().forward(request, handlers, requestOptions);
     return new FailoverForward({ ...asked, regions: this.#regions, first: this.#first() });
   }
 

@@ -160,8 +160,8 @@ export class UpstreamRouter implements UpstreamClient {
       return new VoiceUpstream({
         ...{ clock, log, name: regions.map(({ name }) => name).join(",") },
         isHealthy: () => first.regions().some(({ isHealthy }) => isHealthy),
-        open: ({ modelId = model, ...request }, handlers, attempt) =>
-          first.open({ ...request, ...(modelId === "" ? {} : { modelId }) }, handlers, attempt),
+        open: ({ modelId = model, ...request }, handlers, requestOptions) =>
+          first.open({ ...request, ...(modelId === "" ? {} : { modelId }) }, handlers, requestOptions),
       });
     }
     const service = this.#services.get(prefix);
@@ -170,12 +170,12 @@ export class UpstreamRouter implements UpstreamClient {
     return new VoiceUpstream({
       ...{ clock, log, name: prefix },
       isHealthy: () => service.isHealthy,
-      open: ({ modelId = "", ...request }, handlers, attempt) => {
+      open: ({ modelId = "", ...request }, handlers, requestOptions) => {
         const model = splitUpstreamVoice(modelId)?.id;
         return service.open(
           { ...request, ...(model === undefined ? {} : { modelId: model }) },
           handlers,
-          attempt,
+          requestOptions,
         );
       },
     });

@@ -3,13 +3,13 @@ import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
 import type { SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
 import { newTimes } from "../session/synthesis/segment-times.ts";
 import { UpstreamAttempt, type UpstreamAttemptOptions } from "../session/synthesis/upstream-attempt.ts";
-import { type Stitch, stitch } from "../upstream/transport/stitching.ts";
+import { type Stitch, stitch } from "../upstream/stitching.ts";
 import type { SynthesisRequest } from "../upstream/types.ts";
 
 /** Audio that waits for the client before the upstream is held, and what it is read on at, bytes. */
 const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
-/** Text before that may go upstream, UTF-16 code units (upstream/transport/stitching.ts takes less). */
+/** Text before that may go upstream, UTF-16 code units (upstream/stitching.ts takes less). */
 const MAX_BEFORE_CHARS = 500;
 
 export type AttemptDeps = Pick<

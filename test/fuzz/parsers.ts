@@ -122,7 +122,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
     "upstream/services/json-values.ts",
     "upstream/services/service-dialect.ts",
   ],
-  "upstream-url": ["upstream/vendors/base-url.ts"],
+  "upstream-url": ["upstream/transport/base-url.ts"],
   "upstream-voices": ["upstream/default-voice.ts"],
   "upstream-wav": ["audio/containers/wav-stripper.ts"],
   "upstreams-file": ["upstream/services/upstreams-file.ts"],
@@ -195,6 +195,6 @@ export const NO_PARSERS: Readonly<Record<string, string>> = {
   "upstream/services/deepgram/deepgram.ts": "writes a query",
   "upstream/services/rime/rime.ts": "writes a query",
   "upstream/services/xai/xai.ts": "writes a query",
-  "upstream/transport/request.ts": "writes",
+  "upstream/vendors/vendor-request.ts": "writes",
   "upstream/vendor-options.ts": "reads what the gateway wrote",
 };

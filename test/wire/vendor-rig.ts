@@ -54,6 +54,8 @@ export async function startVendorApp(
     maxConnections: 32,
     maxQueued: 64,
     timeoutMs: 15_000,
+    patienceMs: 20_000,
+    failoverMs: 4000,
   });
   const counters = createCounters();
   const shared = { upstream, clock: systemClock, counters, log: silentLog, firstAudioMs: 0 };

@@ -18,7 +18,7 @@ import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { CarryOver } from "../playback/carry-over.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { Source } from "../source.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 import { NormalizedTimes } from "./normalized-times.ts";
 import { ResponseAlignment } from "./response-alignment.ts";
 import type { SegmentEvents } from "./segment-events.ts";

@@ -5,8 +5,8 @@
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { CarryOver } from "./carry-over.ts";
 import { emitRecovered, recover } from "./recovery.ts";
 import { SegmentPlayer } from "./segment-player.ts";

@@ -15,7 +15,7 @@ import { READ_AHEAD_TICKS, ResponseTiming, TIMED_AHEAD_TICKS } from "../events/r
 import { SegmentEvents } from "../events/segment-events.ts";
 import { remainderOf } from "../remainder.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
 import { type KnownEnd, knownEndOf } from "./known-end.ts";
 import type { TimedSegment } from "./segment-queue.ts";

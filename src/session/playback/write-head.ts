@@ -12,7 +12,7 @@ import { RecentAudio } from "../output/recent-audio.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { generatedFormat } from "../sound.ts";
 import { type Slice, silenceSlice } from "../source.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 import { tellWave } from "../tape/wave.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
 import type { SegmentPlayer } from "./segment-player.ts";

@@ -2,7 +2,7 @@
 
 import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import type { StitchBy } from "../../upstream/transport/stitching.ts";
+import type { StitchBy } from "../../upstream/stitching.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { Need } from "../route.ts";

@@ -7,7 +7,7 @@ import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 import { placeBehind } from "./audio-cut.ts";
 import { ReplayAttempt } from "./replay-attempt.ts";
 import type { RestartPlaces } from "./restart-places.ts";

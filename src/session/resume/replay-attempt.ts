@@ -5,7 +5,7 @@ import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { NormalizedTime, SpokenTime, VoiceSpan } from "../playback/transcript.ts";
 import type { PreparedSegment } from "../prepared/prepared-audio.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { Attempt } from "../synthesis/attempt.ts";
 
 interface ReplayAttemptOptions {
   readonly segment: TimedSegment;

@@ -8,7 +8,7 @@ import { bytesPerMs } from "../../audio/formats.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import { soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { StitchBy } from "../../upstream/transport/stitching.ts";
+import type { StitchBy } from "../../upstream/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
@@ -17,9 +17,10 @@ import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
+import type { Attempt } from "./attempt.ts";
 import { askFor, chooseFormat, chooseLevel } from "./segment-request.ts";
 import { type Asked, Speculation } from "./speculation.ts";
-import type { Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
+import type { UpstreamAttempt } from "./upstream-attempt.ts";
 
 /** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
 const CALM_AHEAD_MS = 250;

@@ -1,7 +1,7 @@
 /** Asks the upstream for a segment of an utterance. Before that it chooses the format, and how loud the segment is made. */
 import type { BlockPool } from "../../kit/block-pool.ts";
 import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
-import type { StitchBy } from "../../upstream/transport/stitching.ts";
+import type { StitchBy } from "../../upstream/stitching.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { chooseSourceFormat, type Need } from "../route.ts";

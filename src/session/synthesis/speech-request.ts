@@ -1,7 +1,7 @@
 /** What is asked of the upstream for a segment: the client's options, and the text around it. */
 import type { DialogueCommand, QueueOptions, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
 import type { Segment } from "../../text/segmenter.ts";
-import { type Stitch, type StitchBy, stitch } from "../../upstream/transport/stitching.ts";
+import { type Stitch, type StitchBy, stitch } from "../../upstream/stitching.ts";
 import type { DialogueRequest, SpeechRequest, SpokenIn, Subject } from "../../upstream/types.ts";
 
 export type RequestTemplate =

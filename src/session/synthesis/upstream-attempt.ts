@@ -1,5 +1,5 @@
 /**
- * One upstream request for one segment, and what has come of it and was not taken yet. Its owner holds it back and lets
+ * One segment's request to the upstream, and what has come of it and was not taken yet. Its owner holds it back and lets
  * it read on (`hold`, `readOn`): a held request stops reading, its kernel buffer fills and the upstream waits.
  *
  * While nothing of it was taken, a retryable failure is tried again, and what came is forgotten; after that the response
@@ -13,7 +13,7 @@ import type { Counters } from "../../metrics/counters.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Span } from "../../tracing/span.ts";
 import type { Traced } from "../../tracing/tracer.ts";
-import { type StitchBy, stitchInstead } from "../../upstream/transport/stitching.ts";
+import { type StitchBy, stitchInstead } from "../../upstream/stitching.ts";
 import type {
   Synthesis,
   SynthesisChunk,
@@ -22,45 +22,13 @@ import type {
   Upstream,
 } from "../../upstream/types.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { Attempt } from "./attempt.ts";
 import { requestSpan } from "./request-span.ts";
 import { SoundFinder } from "./sound-finder.ts";
 import { WaitingChunks } from "./waiting-chunks.ts";
 
 /** Waits before the second, third, ... try, ms: long enough for a speech service to be started again. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];
-
-/** Speech for one segment, wherever it comes from: an upstream, or audio that was kept when it was interrupted. */
-export interface Attempt {
-  readonly segment: TimedSegment;
-  readonly sourceFormat: string;
-  /** Everything has come (or it failed). */
-  readonly isComplete: boolean;
-  readonly error: GatewayError | null;
-  readonly hasChunk: boolean;
-  readonly waitingBytes: number;
-  readonly requestId: string | null;
-  /** Whether its text is to be timed, by estimate where nothing else comes. */
-  readonly wantsTiming: boolean;
-  /** The best that its timing can be called, once anything has come. */
-  readonly timing: Timing;
-  /** Its times need no repair, once anything has come; default false. */
-  readonly hasSteadyTimes?: boolean;
-  /** No times will come; default false: they may. */
-  readonly hasNoTimes?: boolean;
-  /** The voice of another upstream that speaks in the place of the one that was asked for; default: none does. */
-  readonly standIn?: string | null;
-  /** Its audio was brought to the loudness that is asked for, or is to stay as it is. */
-  readonly isLevelled: boolean;
-  /** Where reading can wait. */
-  hold?(): void;
-  readOn?(): void;
-  take(): SynthesisChunk | undefined;
-  /** No more of it is taken ahead of what is rendered, ms; default: as much as there may be. */
-  readonly mostAheadMs?: number;
-  /** What is said behind it has come. */
-  giveWay?(): void;
-  abort(): void;
-}
 
 export interface UpstreamAttemptOptions {
   readonly upstream: Upstream;

@@ -1,9 +1,9 @@
 /** What makes two requests the same phrase for the phrase cache: everything that is sent, and nothing else. */
 import { createHash } from "node:crypto";
 import { GatewayError } from "../../errors.ts";
-import { wireRequest } from "../transport/request.ts";
 import type { SynthesisRequest } from "../types.ts";
 import { keyOfOptions } from "../vendor-options.ts";
+import { wireRequest } from "../vendors/vendor-request.ts";
 
 export interface PhraseKeys {
   /** Key of the request itself. */

@@ -9,8 +9,8 @@
  */
 import type { GatewayError } from "../../errors.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "../transport/forward.ts";
-import type { Attempt } from "../transport/requester.ts";
-import { FailoverAttempts } from "./failover-attempts.ts";
+import type { RequestOptions } from "../transport/requester.ts";
+import { FailoverTries } from "./failover-tries.ts";
 import type { Region } from "./region.ts";
 import { mayMove, type RegionSet } from "./region-set.ts";
 
@@ -25,25 +25,25 @@ export interface FailoverForwardOptions {
   readonly headersMs: number;
   readonly request: ForwardRequest;
   readonly handlers: ForwardHandlers;
-  /** Options of each region's attempt. */
-  readonly attempt?: Attempt;
+  /** At each region. */
+  readonly requestOptions?: RequestOptions;
 }
 
 export class FailoverForward implements Forwarded, ForwardHandlers {
   readonly #headersMs: number;
   readonly #request: ForwardRequest;
   readonly #handlers: ForwardHandlers;
-  readonly #attempt: Attempt;
-  readonly #attempts: FailoverAttempts<Forwarded>;
+  readonly #requestOptions: RequestOptions;
+  readonly #tries: FailoverTries<Forwarded>;
   #isOver = false;
   #hasHead = false;
 
-  constructor({ regions, first, headersMs, request, handlers, attempt = {} }: FailoverForwardOptions) {
+  constructor({ regions, first, headersMs, request, handlers, requestOptions = {} }: FailoverForwardOptions) {
     this.#headersMs = headersMs;
     this.#request = request;
     this.#handlers = handlers;
-    this.#attempt = attempt;
-    this.#attempts = new FailoverAttempts({
+    this.#requestOptions = requestOptions;
+    this.#tries = new FailoverTries({
       regions,
       first,
       begin: (region, hasOther) => this.#begin(region, hasOther),
@@ -54,27 +54,27 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
   // ---- Forwarded -------------------------------------------------------------------------------------------------
 
   pause(): void {
-    this.#attempts.pause();
+    this.#tries.pause();
   }
   resume(): void {
-    this.#attempts.resume();
+    this.#tries.resume();
   }
   touch(): void {
-    this.#attempts.current.touch();
+    this.#tries.current.touch();
   }
   abort(): void {
     this.#finish();
-    this.#attempts.current.abort();
+    this.#tries.current.abort();
   }
 
   // ---- ForwardHandlers: the region's side; one that was given up says nothing any more -----------------------------
 
   sent(): void {
-    this.#attempts.noteSent();
+    this.#tries.noteSent();
   }
 
   head(status: number, headers: readonly (readonly [name: string, value: string])[]): void {
-    if (status >= 500 && this.#isMovable && this.#attempts.tryNext()) return;
+    if (status >= 500 && this.#isMovable && this.#tries.tryNext()) return;
     this.#hasHead = true;
     this.#handlers.head(status, headers);
   }
@@ -89,7 +89,7 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
   }
 
   error(error: GatewayError): void {
-    if (!this.#hasHead && mayMove(error) && this.#isMovable && this.#attempts.tryNext()) return;
+    if (!this.#hasHead && mayMove(error) && this.#isMovable && this.#tries.tryNext()) return;
     this.#finish();
     this.#handlers.error(error);
   }
@@ -98,7 +98,7 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
 
   get #isMovable(): boolean {
     const { body } = this.#request;
-    const { isSent } = this.#attempts;
+    const { isSent } = this.#tries;
     if (typeof body === "string" || body === null) return !isSent || this.#isRepeatable;
     // A body that streams is sent again only where nothing of it was taken.
     return !isSent && !body.readableDidRead && !body.destroyed;
@@ -116,13 +116,13 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
   #begin(region: Region, hasOther: boolean): Forwarded {
     // What generates may take its time: whole answers begin when they are made.
     const bound = this.#isRead && hasOther ? { headersMs: this.#headersMs } : {};
-    return region.use().forward(this.#request, this, { ...this.#attempt, ...bound, keepsBody: true });
+    return region.use().forward(this.#request, this, { ...this.#requestOptions, ...bound, keepsBody: true });
   }
 
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#attempts.settle();
+    this.#tries.settle();
     const { body } = this.#request;
     if (typeof body !== "string") body?.destroy();
   }

@@ -3,7 +3,7 @@
  * was handed on, whatever fails there is asked of the next region at once: nothing of it was played.
  */
 import type { GatewayError } from "../../errors.ts";
-import type { Attempt } from "../transport/requester.ts";
+import type { RequestOptions } from "../transport/requester.ts";
 import type { SpeechStream } from "../transport/speech-stream.ts";
 import type {
   Synthesis,
@@ -12,7 +12,7 @@ import type {
   SynthesisHead,
   SynthesisRequest,
 } from "../types.ts";
-import { FailoverAttempts } from "./failover-attempts.ts";
+import { FailoverTries } from "./failover-tries.ts";
 import type { Region } from "./region.ts";
 import { mayMove, type RegionSet } from "./region-set.ts";
 
@@ -24,27 +24,27 @@ export interface FailoverSpeechOptions {
   readonly failoverMs: number;
   readonly request: SynthesisRequest;
   readonly handlers: SynthesisHandlers;
-  /** Attempt at the last region that is left. */
-  readonly attempt: Attempt;
+  /** For the last region that is left. */
+  readonly requestOptions: RequestOptions;
 }
 
 export class FailoverSpeech implements Synthesis, SynthesisHandlers {
   readonly #failoverMs: number;
   readonly #request: SynthesisRequest;
   readonly #handlers: SynthesisHandlers;
-  readonly #attempt: Attempt;
-  readonly #attempts: FailoverAttempts<SpeechStream>;
+  readonly #requestOptions: RequestOptions;
+  readonly #tries: FailoverTries<SpeechStream>;
   #isOver = false;
   /** Not handed on yet. */
   #head: SynthesisHead | null = null;
   #isHandedOn = false;
 
-  constructor({ regions, first, failoverMs, request, handlers, attempt }: FailoverSpeechOptions) {
-    this.#attempt = attempt;
+  constructor({ regions, first, failoverMs, request, handlers, requestOptions }: FailoverSpeechOptions) {
+    this.#requestOptions = requestOptions;
     this.#failoverMs = failoverMs;
     this.#request = request;
     this.#handlers = handlers;
-    this.#attempts = new FailoverAttempts({
+    this.#tries = new FailoverTries({
       regions,
       first,
       begin: (region, hasOther) => this.#open(region, hasOther),
@@ -55,20 +55,20 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
   // ---- Synthesis -------------------------------------------------------------------------------------------------
 
   pause(): void {
-    this.#attempts.pause();
+    this.#tries.pause();
   }
   resume(): void {
-    this.#attempts.resume();
+    this.#tries.resume();
   }
   abort(): void {
     this.#finish();
-    this.#attempts.current.abort();
+    this.#tries.current.abort();
   }
 
   // ---- SynthesisHandlers: the region's side; one that was given up says nothing any more ---------------------------
 
   requestSent(firstAudioMs?: number): void {
-    this.#attempts.noteSent();
+    this.#tries.noteSent();
     this.#handlers.requestSent?.(firstAudioMs);
   }
 
@@ -93,9 +93,9 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
   }
 
   error(error: GatewayError): void {
-    const status = this.#attempts.current.refusedWith;
+    const status = this.#tries.current.refusedWith;
     const isRefused = status !== null && status >= 400 && status < 500;
-    if (!this.#isHandedOn && !isRefused && mayMove(error) && this.#attempts.tryNext()) return;
+    if (!this.#isHandedOn && !isRefused && mayMove(error) && this.#tries.tryNext()) return;
     this.#finish();
     this.#handlers.error(error);
   }
@@ -104,10 +104,10 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
 
   #open(region: Region, hasOther: boolean): SpeechStream {
     this.#head = null;
-    const attempt = hasOther
+    const requestOptions = hasOther
       ? { headersMs: this.#failoverMs, firstPieceMs: this.#failoverMs }
-      : this.#attempt;
-    return region.use().open(this.#request, this, attempt);
+      : this.#requestOptions;
+    return region.use().open(this.#request, this, requestOptions);
   }
 
   #handHead(): void {
@@ -119,6 +119,6 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
 
   #finish(): void {
     this.#isOver = true;
-    this.#attempts.settle();
+    this.#tries.settle();
   }
 }

@@ -2,7 +2,7 @@
 import type { ErrorCode } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { HttpUpstream } from "../http-upstream.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
+import { isUpstreamFault } from "../transport/faults.ts";
 
 /** Small, free, and every service of this interface has it. */
 const CHECK_PATH = "/v1/models";

@@ -1,6 +1,6 @@
 /** The regions in order of preference: which of them a request goes to, and to which when that fails. */
 import type { GatewayError } from "../../errors.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
+import { isUpstreamFault } from "../transport/faults.ts";
 import type { Region } from "./region.ts";
 
 /** A request that is with a region and has sent it nothing yet. */

@@ -11,11 +11,10 @@ import { WatchedHealth } from "../failover/watched-health.ts";
 import { RequestCost } from "../request-cost.ts";
 import { isUpstreamFault } from "../transport/faults.ts";
 import { isFilteredKey } from "../transport/key-filter.ts";
-import { type Attempt, Requester, type UpstreamStats } from "../transport/requester.ts";
+import { Requester, type RequestOptions, type UpstreamStats } from "../transport/requester.ts";
 import { SpeechStream } from "../transport/speech-stream.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
 import { othersOptions, withVendorOptions } from "../vendor-options.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./adapter.ts";
 import { chooseFormat } from "./audio-converter.ts";
 import { parseOrUndefined } from "./json-values.ts";
@@ -114,9 +113,9 @@ export class ServiceUpstream {
   }
 
   /** As UpstreamClient.open. */
-  open(request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): Synthesis {
+  open(request: SpeechRequest, handlers: SynthesisHandlers, requestOptions: RequestOptions = {}): Synthesis {
     try {
-      return this.#open(request, handlers, attempt);
+      return this.#open(request, handlers, requestOptions);
     } catch (thrown) {
       return failing(toGatewayError(thrown), handlers);
     }
@@ -141,7 +140,7 @@ export class ServiceUpstream {
   }
 
   /** Asks for something small; the status, whatever it is. Rejects where nothing answers. */
-  check(attempt: Attempt = {}): Promise<number> {
+  check(requestOptions: RequestOptions = {}): Promise<number> {
     const { adapter, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       let answered = 0;
@@ -162,7 +161,7 @@ export class ServiceUpstream {
         wanted: { group: null, priority: 0 },
         patienceMs: 0,
         headersMs: timeoutMs,
-        ...attempt,
+        ...requestOptions,
       });
     });
   }
@@ -221,7 +220,7 @@ export class ServiceUpstream {
     }
   }
 
-  #open(request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt): Synthesis {
+  #open(request: SpeechRequest, handlers: SynthesisHandlers, requestOptions: RequestOptions): Synthesis {
     const { adapter } = this.#options;
     const { capabilities } = adapter;
     this.#check(request);
@@ -256,7 +255,7 @@ export class ServiceUpstream {
       const cost = ledger === undefined ? null : new RequestCost(ledger, request, place);
       const stream = new SpeechStream(dialect, handlers, cost);
       try {
-        stream.attach(this.#begin({ ...asked, body }, { request, stream, attempt }));
+        stream.attach(this.#begin({ ...asked, body }, { request, stream, requestOptions }));
       } catch (thrown) {
         encoder.close();
         throw thrown;
@@ -300,8 +299,12 @@ export class ServiceUpstream {
     {
       request: { priority = 0, subject },
       stream,
-      attempt,
-    }: { readonly request: SpeechRequest; readonly stream: SpeechStream; readonly attempt: Attempt },
+      requestOptions,
+    }: {
+      readonly request: SpeechRequest;
+      readonly stream: SpeechStream;
+      readonly requestOptions: RequestOptions;
+    },
   ) {
     const { name, adapter, patienceMs, timeoutMs } = this.#options;
     const firstMs = Math.max(timeoutMs, adapter.capabilities.firstAudioMs ?? 0);
@@ -319,7 +322,7 @@ export class ServiceUpstream {
       patienceMs,
       headersMs: firstMs,
       firstPieceMs: firstMs,
-      ...attempt,
+      ...requestOptions,
     });
   }
 }

@@ -1,5 +1,5 @@
 /** The services that there are adapters for. */
-import type { Scheme } from "../vendors/base-url.ts";
+import type { Scheme } from "../transport/base-url.ts";
 import type { ServiceAdapter, ServiceSettings } from "./adapter.ts";
 import { createAzure } from "./azure/azure.ts";
 import { createCartesia } from "./cartesia/cartesia.ts";

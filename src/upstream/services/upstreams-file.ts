@@ -5,7 +5,7 @@
 import { GatewayError } from "../../errors.ts";
 import { jsonFault } from "../../kit/json-fault.ts";
 import { isOwnVoiceName, isUpstreamName, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
-import { checkedKey, parseBaseUrl, SCHEMES, type Scheme } from "../vendors/base-url.ts";
+import { checkedKey, parseBaseUrl, SCHEMES, type Scheme } from "../transport/base-url.ts";
 import type { VoiceConfig } from "../voices/voice-config.ts";
 import { isObject, type JsonObject } from "./json-values.ts";
 import { isListedVoice, type ServiceConfig } from "./service-config.ts";

@@ -12,10 +12,10 @@ import { type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Governor, Permit, Wanted } from "../governor.ts";
 import type { ResponseHeaders } from "../headers.ts";
-import { informPermit, turnedAwayDelayMs } from "../vendors/concurrency-answers.ts";
-import type { FaultLog } from "../vendors/fault-log.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
+import { informPermit, turnedAwayDelayMs } from "./concurrency-answers.ts";
 import type { Connection, ConnectionRequest, ConnectionSource } from "./connection.ts";
+import type { FaultLog } from "./fault-log.ts";
+import { isUpstreamFault } from "./faults.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { transportError } from "./transport-error.ts";
 

@@ -6,12 +6,12 @@ import { type ErrorCode, GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Logger, logWith } from "../../kit/log.ts";
 import { Governor, type GroupLimit, type Wanted } from "../governor.ts";
-import { parseBaseUrl } from "../vendors/base-url.ts";
-import { FaultLog } from "../vendors/fault-log.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
+import { parseBaseUrl } from "./base-url.ts";
 import type { ConnectionRequest, ConnectionSource } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { Exchange, type ExchangeReceiver } from "./exchange.ts";
+import { FaultLog } from "./fault-log.ts";
+import { isUpstreamFault } from "./faults.ts";
 import type { ForwardMethod } from "./forward.ts";
 import { SocketConnections } from "./socket-connections.ts";
 import type { SocketLine } from "./socket-line.ts";
@@ -47,7 +47,7 @@ export interface UpstreamStats {
 }
 
 /** How one request differs from others of its kind. */
-export interface Attempt {
+export interface RequestOptions {
   /** Longest wait for the answer's headers, and from there to the first piece of its body, ms; default as for any silence. */
   readonly headersMs?: number;
   readonly firstPieceMs?: number;
@@ -59,7 +59,7 @@ export interface Attempt {
   readonly onOutcome?: RequesterOptions["onOutcome"];
 }
 
-export interface WantedExchange extends Attempt {
+export interface WantedExchange extends RequestOptions {
   readonly method: ForwardMethod;
   /** From the slash after the prefix on. */
   readonly path: string;

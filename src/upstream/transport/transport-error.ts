@@ -3,7 +3,7 @@
  * client learns what happened and an id; where the upstream is and what the system said is in the log under that id.
  */
 import { type ErrorCode, GatewayError } from "../../errors.ts";
-import type { FaultLog } from "../vendors/fault-log.ts";
+import type { FaultLog } from "./fault-log.ts";
 
 /** `answering`: the response's headers have come. */
 export type Progress = "asking" | "answering";

@@ -6,10 +6,10 @@
  */
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
-import { stitchInstead } from "../transport/stitching.ts";
+import { stitchInstead } from "../stitching.ts";
+import { isUpstreamFault } from "../transport/faults.ts";
 import type { SpeechRequest, Synthesis, SynthesisChunk, SynthesisHandlers, SynthesisHead } from "../types.ts";
 import { FIRST_UPSTREAM } from "../vendor-options.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
 import type { OwnVoice, VoicePlace, VoiceRoute } from "./own-voice.ts";
 
 export interface VoiceSpeechOptions {
@@ -136,9 +136,9 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
     this.#head = null;
     const { request, failoverMs, clock } = this.#options;
     this.#turnEndsMs = clock.nowMs() + failoverMs;
-    const attempt = this.#hasOther ? { headersMs: failoverMs, firstPieceMs: failoverMs } : {};
+    const requestOptions = this.#hasOther ? { headersMs: failoverMs, firstPieceMs: failoverMs } : {};
     this.#awaitTurn();
-    return place.upstream.open({ ...request, voiceId: place.voiceId }, this, attempt);
+    return place.upstream.open({ ...request, voiceId: place.voiceId }, this, requestOptions);
   }
 
   /** Asks the next one, healthy or not. false: all were tried. */

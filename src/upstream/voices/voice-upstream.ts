@@ -5,9 +5,9 @@
 import type { ErrorCode, GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import type { Attempt } from "../transport/requester.ts";
+import { isUpstreamFault } from "../transport/faults.ts";
+import type { RequestOptions } from "../transport/requester.ts";
 import type { SpeechRequest, Synthesis, SynthesisHandlers } from "../types.ts";
-import { isUpstreamFault } from "../vendors/faults.ts";
 
 export interface VoiceUpstreamOptions {
   /** As metrics and the log call it. */
@@ -17,7 +17,11 @@ export interface VoiceUpstreamOptions {
   /** Whether it works, as its requests and checks say. */
   readonly isHealthy: () => boolean;
   /** `request`: its voice is the upstream's own id; its model is named as clients do. */
-  readonly open: (request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt) => Synthesis;
+  readonly open: (
+    request: SpeechRequest,
+    handlers: SynthesisHandlers,
+    requestOptions: RequestOptions,
+  ) => Synthesis;
 }
 
 /** The key or the plan: no request does better until somebody has done something about it. */
@@ -52,8 +56,8 @@ export class VoiceUpstream {
     return this.#failedMs;
   }
 
-  open(request: SpeechRequest, handlers: SynthesisHandlers, attempt: Attempt): Synthesis {
-    return this.#options.open(request, handlers, attempt);
+  open(request: SpeechRequest, handlers: SynthesisHandlers, requestOptions: RequestOptions): Synthesis {
+    return this.#options.open(request, handlers, requestOptions);
   }
 
   /** A request of a voice has failed here. */

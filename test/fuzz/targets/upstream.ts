@@ -11,8 +11,8 @@ import { readPlainRecord, readRecord } from "../../../src/upstream/parse/record.
 import { ServiceDialect } from "../../../src/upstream/services/service-dialect.ts";
 import { SERVICES } from "../../../src/upstream/services/services.ts";
 import { readUpstreamsFile } from "../../../src/upstream/services/upstreams-file.ts";
+import { parseBaseUrl } from "../../../src/upstream/transport/base-url.ts";
 import { KeyFilter } from "../../../src/upstream/transport/key-filter.ts";
-import { parseBaseUrl } from "../../../src/upstream/vendors/base-url.ts";
 import { readRetryAfterMs, refusalError } from "../../../src/upstream/vendors/refusal.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
 

@@ -1,7 +1,7 @@
 /** Faults of the upstream for the operator: ids that are shared for a second, and a bounded memory of them. */
 import { expect, it } from "vitest";
 import { silentLog } from "../../../src/kit/log.ts";
-import { FaultLog } from "../../../src/upstream/vendors/fault-log.ts";
+import { FaultLog } from "../../../src/upstream/transport/fault-log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 it("FaultLog: faults of one cause share an id and a line for a second, others have their own", () => {

@@ -7,7 +7,7 @@
 
 import type { Governor, Permit, Wanted } from "../../../src/upstream/governor.ts";
 import type { ResponseHeaders } from "../../../src/upstream/headers.ts";
-import { informPermit, turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
+import { informPermit, turnedAwayDelayMs } from "../../../src/upstream/transport/concurrency-answers.ts";
 
 /** All times in ms. */
 export interface SimulatedUpstream {

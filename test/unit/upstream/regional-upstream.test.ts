@@ -322,6 +322,8 @@ describe("UpstreamClient connections", () => {
 });
 
 describe("createUpstream()", () => {
+  const BOUNDS = { maxConnections: 1, maxQueued: 1, timeoutMs: 1000, patienceMs: 0, failoverMs: 1000 };
+
   it.each([
     "embedded",
     "ftp://127.0.0.1",
@@ -330,7 +332,7 @@ describe("createUpstream()", () => {
     "http://127.0.0.1/?x=hunter2",
     "http://127.0.0.1/#hunter2",
   ])("refuses the base URL %s without repeating it", (baseUrl) => {
-    const options = { baseUrl, key: "", maxConnections: 1, maxQueued: 1, timeoutMs: 1000 };
+    const options = { ...BOUNDS, baseUrl, key: "" };
     let thrown: unknown;
     try {
       createUpstream(options);
@@ -342,7 +344,7 @@ describe("createUpstream()", () => {
   });
 
   it("refuses a key that no header can carry, without repeating it", () => {
-    const options = { baseUrl: "http://127.0.0.1", maxConnections: 1, maxQueued: 1, timeoutMs: 1000 };
+    const options = { ...BOUNDS, baseUrl: "http://127.0.0.1" };
     for (const key of ["hunter2\n", "hunter 2", "hunter2é"]) {
       expect(() => createUpstream({ ...options, key })).toThrow(/^(?!.*hunter).*upstream-key/);
     }

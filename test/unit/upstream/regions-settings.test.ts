@@ -56,7 +56,8 @@ describe("regionNames()", () => {
 });
 
 describe("createUpstream() with lists", () => {
-  const options = { key: "", maxConnections: 1, maxQueued: 1, timeoutMs: 1000 };
+  const bounds = { maxConnections: 1, maxQueued: 1, timeoutMs: 1000, patienceMs: 0, failoverMs: 1000 };
+  const options = { key: "", ...bounds };
   it.each([[[]], [Array.from({ length: 9 }, (_, index) => `http://h${index}`)]])(
     "refuses none and more than eight: %j",
     (baseUrl) => {

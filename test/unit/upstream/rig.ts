@@ -27,7 +27,7 @@ export function clientOf(
   more: Partial<UpstreamOptions> = {},
 ): UpstreamClient & AsyncDisposable {
   // A refusal is reported at once: who is asked again is another test's business.
-  const bounds = { maxConnections: 16, maxQueued: 64, timeoutMs: 10_000, patienceMs: 0 };
+  const bounds = { maxConnections: 16, maxQueued: 64, timeoutMs: 10_000, patienceMs: 0, failoverMs: 4000 };
   const client = createUpstream({ baseUrl, key: "", ...bounds, ...more });
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }

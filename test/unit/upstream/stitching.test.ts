@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
 import { MODELS } from "../../../src/service/http/speech/models-catalogue.ts";
-import { type StitchFacts, stitch, stitchInstead } from "../../../src/upstream/transport/stitching.ts";
+import { type StitchFacts, stitch, stitchInstead } from "../../../src/upstream/stitching.ts";
 import type { SpeechRequest } from "../../../src/upstream/types.ts";
 
 const FACTS: StitchFacts = {

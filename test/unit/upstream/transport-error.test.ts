@@ -1,8 +1,8 @@
 /** Failures below HTTP that loopback can't be made to show, by their codes. */
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../../src/kit/log.ts";
+import { FaultLog } from "../../../src/upstream/transport/fault-log.ts";
 import { type Progress, transportError } from "../../../src/upstream/transport/transport-error.ts";
-import { FaultLog } from "../../../src/upstream/vendors/fault-log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 const faults = new FaultLog(silentLog, new FakeClock());

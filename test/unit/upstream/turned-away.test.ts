@@ -1,6 +1,6 @@
 /** A 429 that is not handed on: when it is asked again, and that a pause does not keep it from that. */
 import { describe, expect, it } from "vitest";
-import { turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
+import { turnedAwayDelayMs } from "../../../src/upstream/transport/concurrency-answers.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { jsonAnswer, refusal, speaking, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";

@@ -4,9 +4,9 @@
  * not with zero retention.
  */
 
-import type { ErrorCode, GatewayError } from "../../errors.ts";
-import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
-import type { SynthesisRequest } from "../types.ts";
+import type { ErrorCode, GatewayError } from "../errors.ts";
+import { isExpressiveModel } from "../protocol/elevenlabs/models.ts";
+import type { SynthesisRequest } from "./types.ts";
 
 /** What a request says of its neighbours: all that the model takes; text only, where ids were refused; or nothing. */
 export type StitchBy = "ids" | "text" | "nothing";

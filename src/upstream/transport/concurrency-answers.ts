@@ -1,7 +1,7 @@
 /** What an answer says of how many requests may be open, and when to come again after it was one too many. */
 import type { Permit } from "../governor.ts";
 import { countOf, type ResponseHeaders } from "../headers.ts";
-import { readRetryAfterMs } from "./refusal.ts";
+import { readRetryAfterMs } from "../vendors/refusal.ts";
 
 /** Before the second, third, ... try where the upstream does not say; the last one stays, ms. */
 const DELAYS_MS = [50, 100, 200, 400, 800, 1600];

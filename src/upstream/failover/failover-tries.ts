@@ -13,7 +13,7 @@ interface Ongoing {
   abort(): void;
 }
 
-export interface FailoverAttemptsOptions<A extends Ongoing> {
+export interface FailoverTriesOptions<A extends Ongoing> {
   readonly regions: RegionSet;
   /** The one to begin with. */
   readonly first: Region;
@@ -23,15 +23,15 @@ export interface FailoverAttemptsOptions<A extends Ongoing> {
   readonly isMovable: () => boolean;
 }
 
-export class FailoverAttempts<A extends Ongoing> implements Unsent {
-  readonly #options: FailoverAttemptsOptions<A>;
+export class FailoverTries<A extends Ongoing> implements Unsent {
+  readonly #options: FailoverTriesOptions<A>;
   readonly #tried = new Set<Region>();
   #region: Region;
   #current: A;
   #isPaused = false;
   #isSent = false;
 
-  constructor(options: FailoverAttemptsOptions<A>) {
+  constructor(options: FailoverTriesOptions<A>) {
     this.#options = options;
     this.#region = options.first;
     this.#current = this.#begin();
