@@ -80,7 +80,8 @@ export const SPEECH = [
     min: 0,
     max: 600_000,
     unit: "ms",
-    about: "How long the audio of an interrupted utterance is kept for `resume`; 0 keeps none",
+    about:
+      "How long the audio of an interrupted utterance is kept for `resume`; 0 keeps none, and a listener with a new codec begins seconds ahead of the others",
   },
   {
     key: "resumeReachMs",

@@ -13,9 +13,9 @@ import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import { Rendition, type RenditionOptions, type RenditionShape } from "../../delivery/rendition.ts";
 import { type Clock, soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS, ticksPerSample } from "../../timing/ticks.ts";
-import type { PlacedSlice, ResumeBuffer } from "../resume/resume-buffer.ts";
 import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "../route.ts";
 import { OPUS_RISE_PACKETS } from "../source.ts";
+import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 
 const OPUS_RISE_TICKS = OPUS_RISE_PACKETS * UPSTREAM_OPUS_PACKET_MS * TICKS_PER_MS;
 const OPUS_RATE = 48_000;
@@ -25,7 +25,7 @@ type KeptSlice = PlacedSlice["slice"];
 export interface RenderedAudio {
   /** End of all audio rendered. */
   readonly writeTicks: number;
-  readonly buffer: ResumeBuffer;
+  readonly recent: RecentAudio;
   /**
    * Where the utterance began that stands at the listener's place, or at the oldest audio that is kept behind it: its frames
    * are counted from there. null: none does.
@@ -68,7 +68,7 @@ export function renditionFrom(
 }
 
 function startOf(made: RenderedAudio, fromTicks: number, frameTicks: number): number {
-  const oldestTicks = made.buffer.startTicks;
+  const oldestTicks = made.recent.startTicks;
   if (oldestTicks === null || fromTicks >= made.writeTicks) return made.writeTicks;
   // As for those who were there from the beginning: samples of all rates begin together with an utterance.
   const gridTicks = made.utteranceTicks ?? oldestTicks;
@@ -85,7 +85,7 @@ function startOf(made: RenderedAudio, fromTicks: number, frameTicks: number): nu
 function hasRunUp(made: RenderedAudio, firstTicks: number, { format, frameMs }: RenditionShape): boolean {
   if (AUDIO_FORMATS[format].codec === "opus" || firstTicks >= made.writeTicks) return false;
   const fromTicks = firstTicks - frameMs * TICKS_PER_MS;
-  return fromTicks >= Math.max(made.buffer.startTicks ?? firstTicks, made.utteranceTicks ?? 0);
+  return fromTicks >= Math.max(made.recent.startTicks ?? firstTicks, made.utteranceTicks ?? 0);
 }
 
 function pushKept(rendition: Rendition, startTicks: number, made: RenderedAudio): void {
@@ -101,7 +101,7 @@ function pushKept(rendition: Rendition, startTicks: number, made: RenderedAudio)
     atTicks = ticks;
   };
   try {
-    for (const kept of made.buffer.since(startTicks - OPUS_RISE_TICKS)) {
+    for (const kept of made.recent.since(startTicks - OPUS_RISE_TICKS)) {
       padTo(kept.startTicks);
       const { slice } = kept;
       const doneTicks = atTicks - kept.startTicks;

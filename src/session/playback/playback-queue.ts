@@ -126,21 +126,21 @@ export class PlaybackQueue {
   }
   /** The rendered audio, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
-    const { buffer, ticks: writeTicks } = this.renderer.head;
-    const placeTicks = Math.max(fromTicks, buffer.startTicks ?? 0);
+    const { recent, ticks: writeTicks } = this.renderer.head;
+    const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
     const current = this.#utterances.findLast(
       ({ startTicks }) => startTicks !== null && startTicks <= placeTicks,
     );
     return {
       writeTicks,
-      buffer,
+      recent,
       utteranceTicks: current?.startTicks ?? null,
       isOpen: this.renderer.head.isAlone || this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.renderer.head.buffer.bytes;
+    return this.renderer.head.recent.bytes;
   }
   /** The audio that has come of the utterance's segment that is being rendered. */
   comingOf(utterance: Utterance): ComingAudio | null {
@@ -340,7 +340,7 @@ export class PlaybackQueue {
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
-      buffer: this.renderer.head.buffer,
+      recent: this.renderer.head.recent,
       player,
       coming: this.comingOf(utterance),
       behind: player === null ? attempts : attempts.slice(1),

@@ -136,7 +136,7 @@ export class Renderer {
   /** Idempotent. */
   close(): void {
     this.#close();
-    this.head.buffer.clear();
+    this.head.recent.clear();
   }
 
   #pushTicksTo(ticks: number): number {

@@ -50,7 +50,7 @@ export class WriteHead {
   readonly #options: WriteHeadOptions;
   readonly #splice: Splice;
   #lastCues: CueTracks | null = null;
-  readonly buffer = new ResumeBuffer(MAX_RECENT_BYTES);
+  readonly recent = new RecentAudio(MAX_RECENT_BYTES);
   readonly #reachTicks: number;
   /** How far behind the playhead audio is kept, and where that was asked last. */
   #recentTicks = RECENT_TICKS;
@@ -77,7 +77,7 @@ export class WriteHead {
     output.push(mixed);
     if (deps.tape !== undefined) tellWave(deps.tape, mixed, this.#ticks);
     // Without what is under it: kept speech is mixed when it is played.
-    if (deps.tuning.resumeMs > 0) this.buffer.push(this.#ticks, slice);
+    if (deps.tuning.resumeMs > 0) this.recent.push(this.#ticks, slice);
     this.#ticks += slice.ticks;
   }
 
@@ -175,8 +175,8 @@ export class WriteHead {
   forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
     const wasTicks = this.#recentTicks;
     this.#lookBehind(playheadTicks);
-    this.buffer.forgetBefore(playheadTicks - this.#recentTicks);
-    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.buffer.shrink();
+    this.recent.forgetBefore(playheadTicks - this.#recentTicks);
+    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
     const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
     utterance?.transcript.forgetBefore(
       playheadTicks - textTicks,
@@ -212,7 +212,7 @@ export class WriteHead {
     this.#ticks = ticks;
     this.#isAlone = false;
     this.#options.under.cutTo(ticks);
-    this.buffer.clear();
+    this.recent.clear();
     this.#lastCues = null;
     this.#splice.forget();
     this.unsent.clear();

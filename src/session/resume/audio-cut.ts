@@ -3,8 +3,8 @@ import { concatBytes } from "../../audio/bytes.ts";
 import { OggOpusWriter } from "../../audio/containers/ogg.ts";
 import { opusPacketSamples48k } from "../../audio/containers/ogg-reader.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import type { PlacedSlice } from "../output/recent-audio.ts";
 import type { Slice } from "../source.ts";
-import type { PlacedSlice } from "./resume-buffer.ts";
 
 /** Places on the timeline. */
 interface Range {

@@ -2,16 +2,16 @@
 import type { Segment } from "../../text/segmenter.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
+import type { PlacedSlice, RecentAudio } from "../output/recent-audio.ts";
 import type { SegmentPlayer } from "../playback/segment-player.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
-import { newTimes } from "../synthesis/segment-times.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
+import { newTimes } from "../synthesis/segment-times.ts";
 import { placeBehind } from "./audio-cut.ts";
 import { ReplayAttempt } from "./replay-attempt.ts";
 import type { RestartPlaces } from "./restart-places.ts";
-import type { PlacedSlice, ResumeBuffer } from "./resume-buffer.ts";
 
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
 export const MAX_KEPT_BYTES = 4 * 1024 * 1024;
@@ -21,7 +21,7 @@ export interface CutPoint {
   /** Where it was cut, and where its rendered audio ends. */
   readonly cutTicks: number;
   readonly writeTicks: number;
-  readonly buffer: ResumeBuffer;
+  readonly recent: RecentAudio;
   /** The one that is being rendered, if it is this utterance's. */
   readonly player: SegmentPlayer | null;
   /** The audio that had come of that. */
@@ -55,7 +55,7 @@ export function openCut({ player, ...cut }: CutPoint): OpenedCut {
   const slices = player?.takeRest(cut.cutTicks) ?? [];
   // Others may have been rendered right before it and right behind.
   const startTicks = utterance.startTicks ?? 0;
-  const own = cut.buffer
+  const own = cut.recent
     .since(startTicks)
     .filter((placed) => placed.startTicks >= startTicks && placed.startTicks < writeTicks);
   const placed = [...own, ...placeBehind(slices, writeTicks)];

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { encodeSamples } from "../../../../src/audio/codecs/samples.ts";
 import type { Rendition } from "../../../../src/delivery/rendition.ts";
+import { RecentAudio } from "../../../../src/session/output/recent-audio.ts";
 import { renditionFrom } from "../../../../src/session/output/rendered-audio.ts";
-import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
 import { ticksPerSample } from "../../../../src/timing/ticks.ts";
 import { FakeClock } from "../../../helpers/fake-clock.ts";
 import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
@@ -14,8 +14,8 @@ const RATE = 16_000;
 const SECOND_MS = 500;
 
 /** Two utterances at 16 kHz; the first has `samples` of them. */
-function keptAudio(samples: number): ResumeBuffer {
-  const buffer = new ResumeBuffer(1 << 20);
+function keptAudio(samples: number): RecentAudio {
+  const buffer = new RecentAudio(1 << 20);
   const push = (startMs: number, pcm: Int16Array): void => {
     const bytes = Uint8Array.from(encodeSamples("pcm", pcm));
     const ticks = pcm.length * ticksPerSample(RATE);
@@ -33,11 +33,11 @@ function keptAudio(samples: number): ResumeBuffer {
 }
 
 function made(samples: number, fromMs: number, format: "pcm_8000" | "pcm_24000" | "pcm_44100"): Rendition {
-  const buffer = keptAudio(samples);
+  const recent = keptAudio(samples);
   return renditionFrom(
     {
       writeTicks: (SECOND_MS + 300) * MS,
-      buffer,
+      recent,
       utteranceTicks: fromMs < SECOND_MS ? 0 : SECOND_MS * MS,
       isOpen: true,
     },

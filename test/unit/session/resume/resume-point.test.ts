@@ -4,8 +4,8 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OpusEncoder } from "../../../../src/audio/codecs/opus-encoder.ts";
 import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
+import { RecentAudio } from "../../../../src/session/output/recent-audio.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
-import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
 import { takeSnapshot } from "../../../../src/session/resume/resume-point.ts";
 import { Source } from "../../../../src/session/source.ts";
 import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
@@ -64,13 +64,13 @@ function cutAt(cutMs: number, wordMs = 300) {
     utterance.transcript.addWord(word);
     utterance.transcript.addCharacter({ ...word });
   }
-  const buffer = new ResumeBuffer(1 << 20);
+  const recent = new RecentAudio(1 << 20);
   // Another one in another format was heard right before.
   const before = new Source("ulaw_8000");
   before.push(new Uint8Array(800));
   const former = before.take(100 * TICKS_PER_MS);
   if (former === undefined) throw new Error("No audio before");
-  buffer.push((START_MS - 100) * TICKS_PER_MS, former);
+  recent.push((START_MS - 100) * TICKS_PER_MS, former);
   const source = sourceOf(oggOf(packets));
   let writeTicks = START_MS * TICKS_PER_MS;
   for (
@@ -78,14 +78,14 @@ function cutAt(cutMs: number, wordMs = 300) {
     slice !== undefined;
     slice = source.take(60 * TICKS_PER_MS)
   ) {
-    buffer.push(writeTicks, slice);
+    recent.push(writeTicks, slice);
     writeTicks += slice.ticks;
   }
   const kept = takeSnapshot({
     utterance,
     cutTicks: (START_MS + cutMs) * TICKS_PER_MS,
     writeTicks,
-    buffer,
+    recent,
     ...ALL_PUSHED,
   });
   const run = kept?.replays[0];
@@ -161,10 +161,10 @@ describe("takeSnapshot() of what was not pushed", () => {
       raw: () => [memory],
       pcm: () => new Int16Array(),
     };
-    const buffer = new ResumeBuffer(1 << 20);
-    const since = vi.spyOn(buffer, "since").mockReturnValue([{ startTicks: 0, slice }]);
+    const recent = new RecentAudio(1 << 20);
+    const since = vi.spyOn(recent, "since").mockReturnValue([{ startTicks: 0, slice }]);
     const writeTicks = 500 * TICKS_PER_MS;
-    const kept = takeSnapshot({ utterance, cutTicks: 0, writeTicks, buffer, ...ALL_PUSHED });
+    const kept = takeSnapshot({ utterance, cutTicks: 0, writeTicks, recent, ...ALL_PUSHED });
     expect(since).toHaveBeenCalled();
     memory.fill(0);
     expect(kept?.replays[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));

@@ -1,6 +1,6 @@
 /**
- * The audio rendered last, of whatever utterance, in the upstream's codec: what is heard now may be cut, and go on from the
- * word before.
+ * The audio rendered last, of whatever utterance, in the upstream's codec. What is heard now may be cut, and go on from the
+ * word before; and who comes with a new codec gets what is not heard yet in that.
  *
  *   bytes   |....slice 7|slice 8|slice 9|free....|   a ring: bytes are copied in, so that a slice keeps nothing alive
  *   slices  where each stands on the timeline, and the lengths of its pieces
@@ -26,7 +26,7 @@ interface Entry {
   readonly lengths: readonly number[] | null;
 }
 
-export class ResumeBuffer {
+export class RecentAudio {
   readonly #maxBytes: number;
   #entries: Entry[] = [];
   #ring = new Uint8Array(0);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
+import { RecentAudio } from "../../../../src/session/output/recent-audio.ts";
 
 interface Pushed {
   readonly startTicks: number;
@@ -9,7 +9,7 @@ interface Pushed {
 }
 
 /** A slice of one tick a byte, whose bytes are changed after it was pushed: a copy has to be kept. */
-function push(recent: ResumeBuffer, startTicks: number, lengths: readonly number[], fill: number): Pushed {
+function push(recent: RecentAudio, startTicks: number, lengths: readonly number[], fill: number): Pushed {
   const pieces = lengths.map((length) => new Uint8Array(length).fill(fill % 251));
   const ticks = lengths.reduce((sum, length) => sum + length, 0);
   recent.push(startTicks, {
@@ -24,7 +24,7 @@ function push(recent: ResumeBuffer, startTicks: number, lengths: readonly number
   return pushed;
 }
 
-function kept(recent: ResumeBuffer, ticks: number): Pushed[] {
+function kept(recent: RecentAudio, ticks: number): Pushed[] {
   return recent.since(ticks).map(({ startTicks, slice }) => ({
     startTicks,
     ticks: slice.ticks,
@@ -32,7 +32,7 @@ function kept(recent: ResumeBuffer, ticks: number): Pushed[] {
   }));
 }
 
-describe("ResumeBuffer", () => {
+describe("RecentAudio", () => {
   it("since() gives back what was pushed and ends behind, whatever the sizes and what was forgotten", () => {
     const step = fc.record({
       lengths: fc.array(fc.integer({ min: 1, max: 2500 }), { minLength: 1, maxLength: 4 }),
@@ -41,7 +41,7 @@ describe("ResumeBuffer", () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const recent = new ResumeBuffer(1 << 20);
+        const recent = new RecentAudio(1 << 20);
         const all: Pushed[] = [];
         let edge = 0;
         let forgotten = 0;
@@ -61,7 +61,7 @@ describe("ResumeBuffer", () => {
   });
 
   it("clear() forgets everything and can be pushed to again", () => {
-    const recent = new ResumeBuffer(1 << 20);
+    const recent = new RecentAudio(1 << 20);
     push(recent, 0, [5000], 1);
     recent.clear();
     expect(kept(recent, 0)).toEqual([]);
@@ -70,7 +70,7 @@ describe("ResumeBuffer", () => {
   });
 
   it("keeps no more than its bound: the oldest goes, also where one slice is larger", () => {
-    const recent = new ResumeBuffer(1000);
+    const recent = new RecentAudio(1000);
     for (let at = 0; at < 20; at += 1) push(recent, at * 100, [60, 40], at);
     expect(recent.startTicks).toBe(1000);
     expect(kept(recent, 0)).toHaveLength(10);
@@ -80,7 +80,7 @@ describe("ResumeBuffer", () => {
   });
 
   it("reports the memory that it takes: rising with what is kept, less once it shrinks, none when cleared", () => {
-    const recent = new ResumeBuffer(1 << 20);
+    const recent = new RecentAudio(1 << 20);
     expect(recent.bytes).toBe(0);
     push(recent, 0, [40_000], 1);
     expect(recent.bytes).toBeGreaterThanOrEqual(40_000);
@@ -94,7 +94,7 @@ describe("ResumeBuffer", () => {
   });
 
   it("shrink() changes nothing of what is kept", () => {
-    const recent = new ResumeBuffer(1 << 20);
+    const recent = new RecentAudio(1 << 20);
     const all = Array.from({ length: 40 }, (_, at) => push(recent, at * 700, [400, 300], at));
     recent.forgetBefore(35 * 700);
     recent.shrink();
