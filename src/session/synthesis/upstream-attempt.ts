@@ -29,6 +29,8 @@ import { WaitingChunks } from "./waiting-chunks.ts";
 
 /** Waits before the second, third, ... try, ms: long enough for a speech service to be started again. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];
+/** Tries of a service that may take longer than others: one that is silent for so long may still make what was asked before. */
+const SLOW_TRIES = 2;
 
 export interface UpstreamAttemptOptions {
   readonly upstream: Upstream;
@@ -289,7 +291,9 @@ export class UpstreamAttempt implements Attempt {
       this.#request = restitched(instead);
       if (!mayPass(error)) return 0;
     }
-    return mayPass(error) ? RETRY_DELAYS_MS[this.#tries - 1] : undefined;
+    const isSlow = error.code === "upstream_timeout" && this.#serviceMs > this.#options.firstAudioMs;
+    if (!mayPass(error) || (isSlow && this.#tries >= SLOW_TRIES)) return undefined;
+    return RETRY_DELAYS_MS[this.#tries - 1];
   }
 
   #endSpan(error: string | null): void {

@@ -409,6 +409,20 @@ describe("the first audio", () => {
     expect(rig.requests[0]?.isAborted).toBe(false);
   });
 
+  it("that a service of long waits never sends is the utterance's failure after two tries", () => {
+    const rig = stage("format=ulaw_8000", late);
+    rig.speak(TEXT, "u");
+    rig.requests[0]?.handlers.requestSent?.(20_000);
+    rig.clock.advance(20_001 + 100);
+    expect(rig.requests).toHaveLength(2);
+    expect(rig.outcomes()).toEqual([]);
+    rig.requests[1]?.handlers.requestSent?.(20_000);
+    rig.clock.advance(40_001 + 2000);
+    expect(rig.requests).toHaveLength(2);
+    expect(rig.outcomes()).toEqual(["u/failed"]);
+    expect(rig.listener.eventsOf("utterance.done")[0]?.error).toMatchObject({ code: "upstream_timeout" });
+  });
+
   it("that never comes is the utterance's failure after five tries", () => {
     const rig = stage("format=ulaw_8000", late);
     rig.speak(TEXT, "u");
