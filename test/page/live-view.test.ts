@@ -249,6 +249,7 @@ describe.skipIf(reason !== null)(title, () => {
     await expect.poll(() => page.locator("#opened-state").textContent()).toBe("Idle");
     await speaker[Symbol.asyncDispose]();
     await expect.poll(() => page.locator("#opened-gone").isVisible()).toBe(true);
+    expect(await page.locator("#opened-state").textContent()).toBe("");
   });
 
   it("shows words without their text to who may not listen", async () => {

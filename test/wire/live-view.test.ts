@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import type { LiveMessage, LiveView, OpenedSession } from "../../src/protocol/live-view.ts";
+import { temporaryFolder } from "../cli/program.ts";
 import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, refusal, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestKeys, tokenFor } from "../helpers/key-file.ts";
@@ -116,6 +117,23 @@ describe("without keys", () => {
     expect(opened?.listeners.map(({ surface }) => surface)).toEqual(["socket", "audio", "captions"]);
     controller.abort();
     expect(client.closed).toBeNull();
+  });
+
+  it("says of a session that is recorded what it says of others", async () => {
+    using folder = temporaryFolder();
+    await using recorded = await gatewayAt(upstream.url, { record: folder.file("recordings") });
+    await using client = await TestClient.connect(recorded, "/live/talk?format=ulaw_8000&events=words");
+    const controller = new AbortController();
+    await fetch(`${recorded.url}/live/talk/audio.wav`, { signal: controller.signal });
+    client.send({ type: "speak", text: TEXT });
+    await client.next("words");
+    const answer = await fetch(`${recorded.opsUrl}/admin/state?session=talk`);
+    const { opened } = (await answer.json()) as { opened: OpenedSession };
+    expect(opened.listeners).toMatchObject([
+      { surface: "socket", round_trip_ms: expect.any(Number) },
+      { surface: "audio", round_trip_ms: null },
+    ]);
+    controller.abort();
   });
 
   it("counts what the upstream failed in the last minute", async () => {

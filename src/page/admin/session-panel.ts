@@ -116,7 +116,10 @@ export class SessionPanel {
   show(opened: OpenedSession | null): void {
     byId("opened-gone", HTMLElement).hidden = opened !== null;
     byId("opened-body", HTMLElement).hidden = opened === null;
-    if (opened === null) return;
+    if (opened === null) {
+      byId("opened-state", HTMLElement).textContent = "";
+      return;
+    }
     this.#scene.report(opened, performance.now());
     const { session, listeners, utterances } = opened;
     byId("opened-state", HTMLElement).textContent = STATES[session.state];

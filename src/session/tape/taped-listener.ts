@@ -1,6 +1,7 @@
 /** A listener with the tape between: what it is sent is told, how full it says it is is read. */
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import type { Event } from "../../protocol/events.ts";
+import type { Surface } from "../../protocol/live-view.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Tape } from "./tape.ts";
 
@@ -14,6 +15,15 @@ export class TapedListener implements Listener {
     this.#listener = listener;
     this.#tape = tape;
     this.#number = number;
+  }
+
+  // For operators alone: no session acts on them.
+  get surface(): Surface {
+    return this.#listener.surface ?? "socket";
+  }
+
+  get roundTripMs(): number | null {
+    return this.#listener.roundTripMs ?? null;
   }
 
   deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
