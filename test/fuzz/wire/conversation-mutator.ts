@@ -12,8 +12,19 @@ export function textMessage(text: string): Message {
   return { isText: true, bytes: Buffer.from(text) };
 }
 
+/** Frames as they go on the wire. */
+export interface Frames {
+  readonly bytes: Buffer;
+  /** The message that they were made of. */
+  readonly meant: Buffer;
+  /** Whether what is sent behind them is read, or the connection closed: a length that never comes swallows it. */
+  readonly isSound: boolean;
+}
+
 /** Of these, seven are wrong frames: most end the connection. */
 const FRAME_CASES = 300;
+/** The first of these behind the wrong ones. */
+const FIRST_SOUND = 6;
 const NESTED_LEVELS = 20_000;
 const LONG_BYTES = 300_000;
 /** One message in so many is as long as that: it costs as much as hundreds. */
@@ -94,10 +105,16 @@ export class ConversationMutator {
   }
 
   /** Mostly one sound frame. */
-  frames({ isText, bytes }: Message): Buffer {
-    const mutator = this.#mutator;
+  frames({ isText, bytes }: Message): Frames {
     const opcode = isText ? OPCODE.text : OPCODE.binary;
-    switch (mutator.next(FRAME_CASES)) {
+    const which = this.#mutator.next(FRAME_CASES);
+    const isSound = which === 0 || which >= FIRST_SOUND;
+    return { bytes: this.#framed(which, opcode, bytes), meant: bytes, isSound };
+  }
+
+  #framed(which: number, opcode: number, bytes: Buffer): Buffer {
+    const mutator = this.#mutator;
+    switch (which) {
       case 0:
         return this.#fragments(opcode, bytes);
       case 1:

@@ -63,6 +63,7 @@ export class ObservedProcess implements AsyncDisposable {
     });
     const faults: string[] = [];
     let inspectorUrl = "";
+    let inspector: WebSocket | null = null;
     let printed = "";
     let rest = "";
     child.stdout?.on("data", (data: Buffer) => {
@@ -73,6 +74,8 @@ export class ObservedProcess implements AsyncDisposable {
       rest = lines.pop() ?? "";
       for (const line of lines) {
         inspectorUrl ||= /^Debugger listening on (ws:\S+)/.exec(line)?.[1] ?? "";
+        // It has crashed, and would neither end nor answer as long as somebody inspects it.
+        if (line.startsWith("Waiting for the debugger")) inspector?.terminate();
         if (isFault(line) && faults.length < MAX_FAULTS) faults.push(line.slice(0, MAX_FAULT_CHARS));
       }
     });
@@ -84,7 +87,7 @@ export class ObservedProcess implements AsyncDisposable {
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    const inspector = new WebSocket(inspectorUrl);
+    inspector = new WebSocket(inspectorUrl);
     await once(inspector, "open");
     return new ObservedProcess({ child, inspector, printed, said: ready.exec(printed)?.[1] ?? "", faults });
   }

@@ -1,7 +1,7 @@
 /** Mutated HTTP requests, byte for byte over TCP, and what each answer has to keep to. */
-import { connect } from "node:net";
 import { ERRORS } from "../../../src/errors.ts";
 import { Mutator } from "../mutator.ts";
+import { KeptConnection } from "./kept-connection.ts";
 import type { RequestSeed } from "./request-seeds.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "X", ""];
@@ -15,14 +15,21 @@ const WORDS = [
 ];
 const QUERIES =
   "format=pcm_16000 format=x wait=true rate=-1 token=a.b.c origin_ms=1e400 page_size=-1 a[]=%ff".split(" ");
-/** A stream of audio or events does not end by itself. */
-const READ_MS = 400;
-const MAX_READ_BYTES = 65_536;
 const MAX_FAULTS = 20;
 /** The server library's own answer to a request line that names no HTTP/1.1. */
 const NO_HTTP = 505;
 /** Where the upstream is at fault, or the process is full: with a code of the table. */
 const ALLOWED_5XX = new Set([502, 503, 504]);
+
+/** A request as it goes on the wire. */
+interface MutatedRequest {
+  readonly bytes: Buffer;
+  /** Its end is where the server sees one: what is sent behind it is the next request. */
+  readonly isSound: boolean;
+}
+
+/** Characters that end a request's target. */
+const ENDS_TARGET = /[^\x21-\x7e]/;
 
 export class RequestCrowd {
   readonly faults: string[] = [];
@@ -37,9 +44,15 @@ export class RequestCrowd {
     this.#mutator = new Mutator(seed, WORDS);
   }
 
-  async request(seed: RequestSeed): Promise<void> {
-    const bytes = this.#mutated(seed);
-    const answer = await this.#exchange(bytes);
+  /** One client: it keeps its connection as long as it may, and asks until `next` has nothing more. */
+  async client(next: () => RequestSeed | null): Promise<void> {
+    using connection = new KeptConnection(this.#port);
+    for (let seed = next(); seed !== null; seed = next()) await this.#request(connection, seed);
+  }
+
+  async #request(connection: KeptConnection, seed: RequestSeed): Promise<void> {
+    const { bytes, isSound } = this.#mutated(seed);
+    const answer = await connection.exchange(bytes, isSound);
     this.sent += 1;
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
@@ -48,7 +61,7 @@ export class RequestCrowd {
       this.faults.push(`${fault}: ${bytes.toString("latin1").slice(0, 600)} -> ${answer.slice(0, 600)}`);
   }
 
-  #mutated(seed: RequestSeed): Buffer {
+  #mutated(seed: RequestSeed): MutatedRequest {
     const mutator = this.#mutator;
     const oneIn = (count: number): boolean => mutator.next(count) === 0;
     const method = oneIn(10) ? (mutator.pick(METHODS) ?? "GET") : seed.method;
@@ -60,16 +73,23 @@ export class RequestCrowd {
     if (seed.body !== undefined && !oneIn(8)) body = mutator.mutate(body, body) as typeof body;
     const isChunked = oneIn(10);
     const length = oneIn(20) ? body.length + mutator.next(9) - 4 : body.length;
+    const isHeadMutated = oneIn(12);
+    const isSound =
+      method === seed.method &&
+      !ENDS_TARGET.test(path.toString("latin1")) &&
+      length === body.length &&
+      !isHeadMutated;
     let head = Buffer.from(
-      `host: 127.0.0.1:${this.#port}\r\nconnection: close\r\n${oneIn(10) ? `x-a: ${"b".repeat(mutator.next(9000))}\r\n` : ""}` +
+      `host: 127.0.0.1:${this.#port}\r\nconnection: ${isSound ? "keep-alive" : "close"}\r\n` +
+        `${oneIn(10) ? `x-a: ${"b".repeat(mutator.next(9000))}\r\n` : ""}` +
         `${seed.type === undefined || oneIn(20) ? "" : `content-type: ${seed.type}\r\n`}` +
         `${isChunked ? "transfer-encoding: chunked" : `content-length: ${length}`}\r\n`,
     );
-    if (oneIn(12)) head = mutator.mutate(head, head) as typeof head;
+    if (isHeadMutated) head = mutator.mutate(head, head) as typeof head;
     const sent = isChunked
       ? Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")])
       : body;
-    return Buffer.concat([
+    const bytes = Buffer.concat([
       Buffer.from(`${method} `),
       path,
       Buffer.from(" HTTP/1.1\r\n"),
@@ -77,24 +97,8 @@ export class RequestCrowd {
       Buffer.from("\r\n"),
       sent,
     ]);
-  }
-
-  #exchange(bytes: Buffer): Promise<string> {
-    return new Promise((resolve) => {
-      const socket = connect(this.#port, "127.0.0.1");
-      let answer = "";
-      const timer = setTimeout(() => socket.destroy(), READ_MS);
-      socket.on("error", () => socket.destroy());
-      socket.on("data", (data) => {
-        answer += data.toString("latin1");
-        if (answer.length > MAX_READ_BYTES) socket.destroy();
-      });
-      socket.on("close", () => {
-        clearTimeout(timer);
-        resolve(answer);
-      });
-      socket.write(bytes);
-    });
+    // An empty chunk ends the body, and its own line end is too much.
+    return { bytes, isSound: isSound && !(isChunked && body.length === 0) };
   }
 }
 

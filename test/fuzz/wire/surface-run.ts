@@ -40,6 +40,8 @@ export interface SurfaceReport {
   readonly errors: Readonly<Record<string, number>>;
   /** Empty where the surface held. */
   readonly faults: readonly string[];
+  /** Numbers of connections of which one may have broken it; a heap or files that grow are nobody's. */
+  readonly suspects: readonly number[];
 }
 
 export async function runSurface(gateway: FuzzedGateway, job: SurfaceJob): Promise<SurfaceReport> {
@@ -52,12 +54,16 @@ export async function runSurface(gateway: FuzzedGateway, job: SurfaceJob): Promi
   const crowd = new Crowd({ gateway, surface, seed });
   const isOver = (share: number) => () =>
     secondsNow() > maxSeconds * share || !gateway.process.isAlive || crowd.faults.length > 0;
-  await runCrowd(crowd, { inputs: inputs / 10, atOnce, isOver: isOver(0.1) });
+  const look = async (): Promise<boolean> => {
+    const isWell = gateway.process.isAlive && gateway.process.faults.length === faultsBefore;
+    return isWell && (await internals(gateway)) === internalBefore;
+  };
+  await runCrowd(crowd, { inputs: inputs / 10, atOnce, isOver: isOver(0.1), look });
   const before = await settled(gateway, Number.POSITIVE_INFINITY);
-  await runCrowd(crowd, { inputs, atOnce, isOver: isOver(1) });
+  await runCrowd(crowd, { inputs, atOnce, isOver: isOver(1), look });
   const seconds = secondsNow();
   const after = await settled(gateway, before.files + MAX_LEFT_FILES);
-  const faults = [...crowd.faults, ...neighbour.faults, ...gateway.process.faults.slice(faultsBefore)];
+  const faults = [...gateway.process.faults.slice(faultsBefore), ...crowd.faults, ...neighbour.faults];
   if (!gateway.process.isAlive) {
     faults.push("the gateway's process has ended");
   } else {
@@ -84,12 +90,20 @@ export async function runSurface(gateway: FuzzedGateway, job: SurfaceJob): Promi
     closes: Object.fromEntries(crowd.closes),
     errors: Object.fromEntries(crowd.codes),
     faults,
+    suspects: crowd.suspects,
   };
 }
 
-async function internals(gateway: FuzzedGateway): Promise<number> {
-  const count = await gateway.metric('voicewire_refused_total{reason="internal"}');
-  return Number.isNaN(count) ? 0 : count;
+/** How often the gateway has called something its own fault; Infinity where it does not say. */
+export async function internals(gateway: FuzzedGateway): Promise<number> {
+  try {
+    const count = await gateway.metric('voicewire_refused_total{reason="internal"}');
+    return Number.isNaN(count) ? 0 : count;
+  } catch (thrown) {
+    // What fetch throws where nobody answers.
+    if (!(thrown instanceof TypeError)) throw thrown;
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 interface Settled {

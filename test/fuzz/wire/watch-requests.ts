@@ -7,8 +7,10 @@ import { ObservedProcess } from "./observed-process.ts";
 import { startQuickUpstream } from "./quick-upstream.ts";
 import { RequestCrowd } from "./request-crowd.ts";
 import { gatewaySeed, type RequestSeed, serviceSeeds } from "./request-seeds.ts";
+import { type RequestsRow, sumOfRequests } from "./requests-results.ts";
+import { ResultsFile } from "./results-file.ts";
 
-const AT_ONCE = 32;
+const AT_ONCE = 96;
 const MAX_GROWTH_MB = 24;
 
 /** A request for each route of the gateway, but for its sockets. */
@@ -35,20 +37,23 @@ export async function runRequests(
     readonly seeds: readonly RequestSeed[];
     readonly inputs: number;
     readonly seed: number;
+    /** It ends after so many seconds, whatever is left; default: it does not. */
+    readonly maxSeconds?: number;
   },
 ): Promise<RequestsReport> {
+  const { maxSeconds = Number.POSITIVE_INFINITY } = job;
   const crowd = new RequestCrowd(job.port, job.seed);
   const logged = observed.faults.length;
+  const endMs = performance.now() + maxSeconds * 1000;
   const send = async (count: number): Promise<void> => {
-    let next = 0;
-    const client = async (): Promise<void> => {
-      while (next < count * job.seeds.length && observed.isAlive) {
-        const seed = job.seeds[next % job.seeds.length];
-        next += 1;
-        if (seed !== undefined) await crowd.request(seed);
-      }
+    let asked = 0;
+    const next = (): RequestSeed | null => {
+      if (asked >= count * job.seeds.length || !observed.isAlive || performance.now() > endMs) return null;
+      const seed = job.seeds[asked % job.seeds.length];
+      asked += 1;
+      return seed ?? null;
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, client));
+    await Promise.all(Array.from({ length: AT_ONCE }, () => crowd.client(next)));
   };
   await send(Math.ceil(job.inputs / 10));
   const heapBeforeMb = await observed.heapMb();
@@ -80,28 +85,52 @@ export async function watchRequests(args: readonly string[], folder: string): Pr
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { inputs: { type: "string", default: "100000" }, seed: { type: "string", default: "1" } },
+    options: {
+      inputs: { type: "string", default: "100000" },
+      seed: { type: "string" },
+      minutes: { type: "string", default: "Infinity" },
+    },
   });
-  const [inputs, seed] = [Number(values.inputs), Number(values.seed)];
+  const results = new ResultsFile<RequestsRow>(join(folder, "wire/requests.json"));
   const main = join(folder, "../../dist/main.js");
-  const reports: [string, RequestsReport][] = [];
-  if (!positionals.includes("service")) {
-    await using upstream = await startQuickUpstream();
-    await using gateway = await startFuzzedGateway({ main, upstreamUrl: upstream.url });
-    const job = { port: gateway.port, seeds: await gatewaySeeds(), inputs, seed };
-    reports.push(["gateway", await runRequests(gateway.process, job)]);
-  }
-  if (!positionals.includes("gateway")) {
-    await using service = await startFuzzedService(main);
-    const seeds = serviceSeeds(join(folder, "../../docs/openapi.json"));
-    const job = { port: Number(new URL(service.said).port), seeds, inputs, seed };
-    reports.push(["service", await runRequests(service, job)]);
-  }
-  for (const [name, { sent, statuses, heapBeforeMb, heapAfterMb, faults }] of reports) {
+  const jobOf = (name: string): { inputs: number; seed: number; maxSeconds: number } => ({
+    inputs: Number(values.inputs),
+    seed: values.seed === undefined ? results.newSeed(name) : Number(values.seed),
+    maxSeconds: 60 * Number(values.minutes),
+  });
+  const runs: Readonly<Record<string, () => Promise<[readonly RequestSeed[], RequestsReport]>>> = {
+    gateway: async () => {
+      await using upstream = await startQuickUpstream();
+      await using gateway = await startFuzzedGateway({ main, upstreamUrl: upstream.url });
+      const seeds = await gatewaySeeds();
+      const { port } = gateway;
+      return [seeds, await runRequests(gateway.process, { port, seeds, ...jobOf("gateway") })];
+    },
+    service: async () => {
+      await using service = await startFuzzedService(main);
+      const seeds = serviceSeeds(join(folder, "../../docs/openapi.json"));
+      const port = Number(new URL(service.said).port);
+      return [seeds, await runRequests(service, { port, seeds, ...jobOf("service") })];
+    },
+  };
+  let isHeld = true;
+  for (const [name, run] of Object.entries(runs)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    const { seed } = jobOf(name);
+    const [seeds, report] = await run();
+    const { sent, statuses, heapBeforeMb, heapAfterMb, faults } = report;
     console.log(
       `${name}: ${sent} requests, heap ${heapBeforeMb} -> ${heapAfterMb} MB, ${JSON.stringify(statuses)}`,
     );
-    if (faults.length > 0) console.error(`${name}: BROKEN\n${faults.join("\n")}`);
+    if (faults.length > 0) {
+      isHeld = false;
+      console.error(`${name}: BROKEN\n${faults.join("\n")}`);
+      continue;
+    }
+    results.add(
+      { name, endpoints: seeds.length, requests: sent, statuses, heapBeforeMb, heapAfterMb, seeds: [seed] },
+      sumOfRequests,
+    );
   }
-  return reports.every(([, { faults }]) => faults.length === 0) ? 0 : 1;
+  return isHeld ? 0 : 1;
 }

@@ -147,6 +147,11 @@ export class WireSocket {
     this.#socket.write(bytes);
   }
 
+  /** Nothing more is sent: the server reads what has come, and closes the connection. */
+  end(): void {
+    this.#socket.end();
+  }
+
   destroy(): void {
     this.#socket.destroy();
   }

@@ -1,29 +1,73 @@
-/** The table of wire/results.md: a row for each surface, of its last run. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+/** What mutated messages came to: a row for each surface, and the table that shows them. */
+
+import type { SeededRow } from "./results-file.ts";
 import type { SurfaceReport } from "./surface-run.ts";
+
+export interface WireRow
+  extends SeededRow,
+    Pick<
+      SurfaceReport,
+      | "connections"
+      | "seconds"
+      | "heard"
+      // Of the last run.
+      | "heapBeforeMb"
+      | "heapAfterMb"
+      | "filesBefore"
+      | "filesAfter"
+    > {
+  readonly messages: number;
+}
+
+export function wireRow(report: SurfaceReport, seed: number): WireRow {
+  const { name, inputs, connections, seconds, heard } = report;
+  const { heapBeforeMb, heapAfterMb, filesBefore, filesAfter } = report;
+  return {
+    name,
+    messages: inputs,
+    connections,
+    seconds: Math.round(seconds),
+    heard,
+    heapBeforeMb,
+    heapAfterMb,
+    filesBefore,
+    filesAfter,
+    seeds: [seed],
+  };
+}
+
+export function sumOfWire(earlier: WireRow, later: WireRow): WireRow {
+  return {
+    ...later,
+    messages: earlier.messages + later.messages,
+    connections: earlier.connections + later.connections,
+    seconds: earlier.seconds + later.seconds,
+    heard: earlier.heard + later.heard,
+    seeds: [...earlier.seeds, ...later.seeds],
+  };
+}
 
 const HEAD = [
   "# What mutated messages have found out",
   "",
-  "Made by `npm run fuzz -- wire`; ../README.md explains the columns. A surface that breaks gets no row.",
+  "Made of `results.json`, which `npm run fuzz -- wire` adds to; ../README.md explains the columns. A run that breaks is not in it.",
   "",
   "| surface | messages | messages/s | connections | heap before, after | open files | sentences beside it |",
   "|---|---|---|---|---|---|---|",
 ];
 
-/** Puts in the row of the surface, or replaces it. */
-export function writeTableRow(path: string, report: SurfaceReport): void {
-  const { name, inputs, seconds, connections } = report;
-  const cells = [
-    name,
-    inputs.toLocaleString("en"),
-    Math.round(inputs / seconds).toLocaleString("en"),
-    connections.toLocaleString("en"),
-    `${report.heapBeforeMb.toFixed(1)}, ${report.heapAfterMb.toFixed(1)} MB`,
-    `${report.filesBefore}, ${report.filesAfter}`,
-    String(report.heard),
-  ];
-  const old = existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(HEAD.length) : [];
-  const rows = old.filter((line) => line !== "" && !line.startsWith(`| ${name} |`));
-  writeFileSync(path, `${[...HEAD, ...[...rows, `| ${cells.join(" | ")} |`].sort()].join("\n")}\n`);
+export function wireTable(rows: readonly WireRow[]): string {
+  const lines = rows.map((row) => {
+    const cells = [
+      row.name,
+      row.messages.toLocaleString("en"),
+      Math.round(row.messages / row.seconds).toLocaleString("en"),
+      row.connections.toLocaleString("en"),
+      `${row.heapBeforeMb.toFixed(1)}, ${row.heapAfterMb.toFixed(1)} MB`,
+      `${row.filesBefore}, ${row.filesAfter}`,
+      String(row.heard),
+    ];
+    return `| ${cells.join(" | ")} |`;
+  });
+  return `${[...HEAD, ...lines].join("\n")}\n`;
 }

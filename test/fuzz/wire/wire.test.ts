@@ -69,6 +69,8 @@ describe("a crowd", () => {
     conversation: () => [textMessage("{}")],
   } as const;
 
+  const IS_WELL = { isOver: () => false, look: () => Promise.resolve(true) };
+
   async function faultsOf(answer: string, closeCode: number): Promise<readonly string[]> {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
     await once(server, "listening");
@@ -80,7 +82,7 @@ describe("a crowd", () => {
     });
     const { port } = server.address() as AddressInfo;
     const crowd = new Crowd({ gateway: { port } as FuzzedGateway, surface, seed: 1 });
-    await runCrowd(crowd, { inputs: 1, atOnce: 1, isOver: () => false });
+    await runCrowd(crowd, { inputs: 1, atOnce: 1, ...IS_WELL });
     server.close();
     return crowd.faults;
   }
@@ -92,6 +94,18 @@ describe("a crowd", () => {
     ['{"type":"hello"}', 4500, "4500"],
   ])("finds fault with %s and close %i", async (answer, closeCode, what) => {
     expect(await faultsOf(answer, closeCode)).toEqual([expect.stringContaining(what)]);
+  });
+
+  it("finds fault with a gateway that reads and does not answer", async () => {
+    const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: false });
+    await once(server, "listening");
+    server.on("connection", (socket) => socket.on("error", () => socket.terminate()));
+    const { port } = server.address() as AddressInfo;
+    const gateway = { port } as FuzzedGateway;
+    const crowd = new Crowd({ gateway, surface, seed: 1, answerMs: 50 });
+    await crowd.connection();
+    server.close();
+    expect(crowd.faults).toEqual([expect.stringContaining("nothing was answered")]);
   });
 
   it("finds no fault with a refusal that is known", async () => {
@@ -107,7 +121,7 @@ describe("a conversation's mutator", () => {
       return Array.from({ length: 50 }, () =>
         mutator
           .conversation(good, good)
-          .map((message) => mutator.frames(mutator.message(message, message)).toString("hex"))
+          .map((message) => mutator.frames(mutator.message(message, message)).bytes.toString("hex"))
           .join(),
       );
     };
