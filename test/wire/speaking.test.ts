@@ -242,8 +242,8 @@ function rateOf(format: AudioFormat): number {
 /** Each codec by another decoder than ours, but for mu-law, whose table another test holds. */
 async function pcmOf(format: AudioFormat, frames: readonly Buffer[]): Promise<Int16Array> {
   const bytes = Buffer.concat(frames);
-  if (format === "ulaw_8000") return decodeUlaw(bytes);
-  if (format === "alaw_8000") return Int16Array.from(bytes, (byte) => alawReference(byte));
+  if (format.startsWith("ulaw_")) return decodeUlaw(bytes);
+  if (format.startsWith("alaw_")) return Int16Array.from(bytes, (byte) => alawReference(byte));
   if (format.startsWith("pcm_"))
     return Int16Array.from({ length: bytes.length / 2 }, (_, index) => bytes.readInt16LE(index * 2));
   if (format !== "opus_48000") throw new Error(`Can't decode ${format}: add somebody else's decoder here`);
