@@ -18,6 +18,8 @@ export interface ServiceAdapter {
   readonly line?: SocketLine;
   /** Sent with every request, its key among them: names and values in a row. */
   readonly headers: readonly string[];
+  /** The header of its answers that says what it bills, in characters. Default: it does not say it. */
+  readonly costHeader?: string;
   /** A small GET that costs nothing, for `voicewire doctor`. */
   readonly checkPath: string;
   /** Where it lists its voices; default: it lists none. */

@@ -3,7 +3,7 @@ import type { StreamEncoder } from "../../audio/containers/encode.ts";
 import type { UpstreamFormat } from "../../audio/formats.ts";
 import { type ErrorCode, GatewayError } from "../../errors.ts";
 import type { Alignment } from "../../timing/alignment.ts";
-import { headerOf, type ResponseHeaders } from "../headers.ts";
+import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";
 import type { BodyReader, Dialect, Refused } from "../transport/speech-stream.ts";
 import type { SpeechRequest, SynthesisChunk, SynthesisHead } from "../types.ts";
 import { textsOfOptions } from "../vendor-options.ts";
@@ -65,7 +65,12 @@ export class ServiceDialect implements Dialect {
     }
     const { adapter, ignored } = this.#options;
     const timesFrom = adapter.capabilities.times === "none" ? "nowhere" : "response";
-    return { timesFrom, ...(ignored.length === 0 ? {} : { ignored }) };
+    const cost = adapter.costHeader === undefined ? undefined : countOf(headers, adapter.costHeader);
+    return {
+      timesFrom,
+      ...(cost === undefined ? {} : { characterCost: cost }),
+      ...(ignored.length === 0 ? {} : { ignored }),
+    };
   }
 
   body(headers: ResponseHeaders, onChunk: (chunk: SynthesisChunk) => void): BodyReader {

@@ -39,12 +39,14 @@ export function deepgram({ fault }: { readonly fault?: DeepgramFault } = {}): Fa
       case "html":
         return htmlPage();
       default: {
-        const { pcm } = speak((request.json as { text: string }).text, { sampleRate });
+        const { text } = request.json as { readonly text: string };
+        const { pcm } = speak(text, { sampleRate });
         const encode = ENCODERS[encoding as keyof typeof ENCODERS];
         const pieces: FakeStep[] = fault === "empty" ? [] : piecesOf(encode(pcm), 3001);
         const isBroken = fault === "stall" || fault === "reset";
         const body = isBroken ? [...pieces.slice(0, pieces.length / 2), fault] : pieces;
-        return { headers: { "content-type": `audio/${encoding}`, "dg-request-id": "r-1" }, body };
+        const facts = { "dg-request-id": "r-1", "dg-char-count": String(text.length) };
+        return { headers: { "content-type": `audio/${encoding}`, ...facts }, body };
       }
     }
   };

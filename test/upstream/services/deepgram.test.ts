@@ -28,6 +28,11 @@ describe("Deepgram", () => {
     expect(charactersOf(recorder.chunks)).toEqual([]);
   });
 
+  it("its header says what it bills", async () => {
+    const recorder = await said();
+    expect(recorder.heads).toMatchObject([{ characterCost: TEXT.length }]);
+  });
+
   it("pcm_22050 is converted", async () => {
     const recorder = await said(undefined, { outputFormat: "pcm_22050" });
     expect(recorder.bytes / 44_100).toBeCloseTo(speak(TEXT, { sampleRate: 24_000 }).seconds, 3);

@@ -48,6 +48,7 @@ export function createDeepgram({ key }: ServiceSettings): ServiceAdapter {
   return {
     capabilities: CAPABILITIES,
     headers: ["authorization", `Token ${key}`],
+    costHeader: "dg-char-count",
     checkPath: "/",
     voices: VOICES,
     refusals: REFUSALS,
