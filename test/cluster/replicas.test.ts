@@ -372,6 +372,24 @@ describe("the buddy", () => {
     expect(given.length).toBeLessThan(buses.owner.maxMessageBytes);
   });
 
+  it("gets a session with more text than the bus takes in parts, and the others with it", async () => {
+    const { sessions, replicator, replicas, messages, buses } = await openPair(10_000_000);
+    const [large, small] = [new TestSession("large"), new TestSession("small")];
+    const longest = utteranceOf("u0", "語".repeat(200_000));
+    const many = Array.from({ length: 64 }, (_, index) => utteranceOf(`u${index + 1}`, "語".repeat(10_000)));
+    large.utterances = [longest, ...many];
+    small.utterances = [utteranceOf("u", "Hello")];
+    sessions.push(large, small);
+    for (const session of sessions) replicator.changed(session);
+    await settle();
+    expect(Math.max(...messages)).toBeLessThan(buses.owner.maxMessageBytes / 2);
+    large.utterances = [...large.utterances, utteranceOf("last", "And this.")];
+    replicator.changed(large);
+    await settle();
+    expect(messages.at(-1)).toBeLessThan(65 * 500);
+    for (const session of sessions) expect(replicas.take(session.id)?.saved).toEqual(session.save());
+  });
+
   it("forgets what has ended, and what its owner takes with it", async () => {
     const { sessions, replicator, replicas } = await openPair();
     for (const id of ["a", "b"]) {

@@ -63,11 +63,17 @@ interface Told {
   readonly connections: Map<string, SavedConnection | null>;
   /** Length of each utterance's text. */
   readonly texts: Map<string, number>;
+  /** It has all texts. */
+  readonly isWhole: boolean;
 }
 
-/** A message is closed when it is so long: many more sessions than change in one turn, or speak in one round. */
-const MESSAGE_CHARS = 256 * 1024;
-const RECORDS_BYTES = 256 * 1024;
+/** What a new utterance takes in a message beside its text, generously. */
+const UTTERANCE_CHARS = 500;
+/**
+ * A message is closed when it is this share of what the bus takes, in characters, or in bytes of records. The last session
+ * may add as much again, and JSON has up to six bytes for a character.
+ */
+const MESSAGE_SHARE = 1 / 16;
 /** One message has no more connections of a session. */
 const MESSAGE_CONNECTIONS = 1000;
 /** What a connection takes in a message, generously. */
@@ -80,6 +86,13 @@ const TOLD_AHEAD_MS = 250;
 const EARLY_MS = ROUND_MS;
 /** The bus was full or lost: all is told again after so long. */
 const RETRY_MS = 1000;
+
+/** What one message may have of a session. */
+interface Most {
+  readonly connections: number;
+  /** Of new text. */
+  readonly chars: number;
+}
 
 export const replicaSubject = (incarnation: string): string => `replica.${incarnation}`;
 /** The buddy has missed something, and asks for all of it again. */
@@ -185,7 +198,7 @@ export class Replicator {
   /** All that there is to tell of a session, as of one of which nothing was told. */
   wholeOf(session: KeptSession): SessionUpdate {
     this.#told.delete(session.id);
-    return this.#updateOf(session, MAX_GIVEN_CONNECTIONS);
+    return this.#updateOf(session, { connections: MAX_GIVEN_CONNECTIONS, chars: Number.POSITIVE_INFINITY });
   }
 
   ended(sessionId: string): void {
@@ -216,7 +229,7 @@ export class Replicator {
       if (heard.some(({ ms }) => ms > 0 && ms <= deliveredMs)) this.#flushSoon();
       else this.#flushInRound();
     }
-    if (this.#records.length >= RECORDS_BYTES) this.#flush();
+    if (this.#records.length >= this.#messageChars) this.#flush();
   }
 
   #flushSoon(): void {
@@ -269,19 +282,29 @@ export class Replicator {
   /** The last ones; those before, where they are many, have been published. */
   #updatesOf(sessions: Iterable<KeptSession>): SessionUpdate[] {
     const updates: SessionUpdate[] = [];
+    const most = { connections: MESSAGE_CONNECTIONS, chars: this.#messageChars };
     let chars = 0;
     for (const session of sessions) {
       if (session.isClosed) continue;
       do {
-        const update = this.#updateOf(session, MESSAGE_CONNECTIONS);
+        const update = this.#updateOf(session, most);
         updates.push(update);
         chars += charsOf(update);
-        if (chars < MESSAGE_CHARS) continue;
+        if (chars < most.chars) continue;
         this.#publish({ sessions: updates.splice(0), ended: [] });
         chars = 0;
-      } while ((this.#told.get(session.id)?.connections.size ?? 0) > 0);
+      } while (this.#hasMore(session));
     }
     return updates;
+  }
+
+  #hasMore({ id }: KeptSession): boolean {
+    const told = this.#told.get(id);
+    return told !== undefined && (told.connections.size > 0 || !told.isWhole);
+  }
+
+  get #messageChars(): number {
+    return Math.floor(this.#options.bus.maxMessageBytes * MESSAGE_SHARE);
   }
 
   #tellAllLater(): void {
@@ -301,25 +324,26 @@ export class Replicator {
     bus.publish(replicaSubject(this.#buddy), encodeReplica({ from: incarnation, seq, records, ...what }));
   }
 
-  #updateOf(session: KeptSession, maxConnections: number): SessionUpdate {
+  #updateOf(session: KeptSession, most: Most): SessionUpdate {
     const told = this.#told.get(session.id);
     const speech = told?.speech ?? session.speechReader();
     const saved = speech.readAll();
     const connections = told?.connections ?? byToken(session.save().connections);
-    const now = Array.from(connections).slice(0, maxConnections);
+    const now = Array.from(connections).slice(0, most.connections);
     for (const [token] of now) connections.delete(token);
     const sentMs = Math.max(saved.sentMs, told?.sentMs ?? 0);
     const number = told?.number ?? this.#nextNumber++;
-    const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
+    const { utterances, isWhole } = newTexts(saved.utterances, told?.texts, most.chars);
     this.#told.set(session.id, {
       number,
       speech,
-      ids: saved.utterances.map(({ id }) => id),
+      ids: utterances.map(({ id }) => id),
       madeMs: session.madeMs,
       sentMs,
-      wordEndsMs: saved.utterances.flatMap(({ heard }) => endsBehind(sentMs, heard)),
+      wordEndsMs: utterances.flatMap(({ heard }) => endsBehind(sentMs, heard)),
       connections,
-      texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
+      texts: new Map(utterances.map(({ id, from, text }) => [id, from + text.length])),
+      isWhole,
     });
     const { id, epoch } = session;
     return {
@@ -339,7 +363,7 @@ function byToken(connections: readonly SavedConnection[]): Told["connections"] {
 }
 
 function charsOf({ utterances, connections, disconnected }: SessionUpdate): number {
-  const texts = utterances.reduce((sum, { text }) => sum + text.length + 500, 500);
+  const texts = utterances.reduce((sum, { text }) => sum + text.length + UTTERANCE_CHARS, UTTERANCE_CHARS);
   return texts + CONNECTION_CHARS * (connections.length + disconnected.length);
 }
 
@@ -360,9 +384,22 @@ function addEnds({ sentMs, wordEndsMs }: Told, heard: readonly HeardPlace[]): vo
   if (!isRising) wordEndsMs.sort((a, b) => a - b);
 }
 
-/** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */
-function newOf(utterance: SavedUtterance, toldLength: number | undefined): UtteranceUpdate {
-  const { command, text, ...rest } = utterance;
-  if (toldLength === undefined) return { ...rest, command, from: 0, text };
-  return { ...rest, from: toldLength, text: text.slice(toldLength) };
+/** Up to the first utterance that has no room, or not all of it; `told`: how much of each text was told before. */
+function newTexts(
+  saved: readonly SavedUtterance[],
+  told: ReadonlyMap<string, number> | undefined,
+  maxChars: number,
+): { readonly utterances: readonly UtteranceUpdate[]; readonly isWhole: boolean } {
+  const utterances: UtteranceUpdate[] = [];
+  let room = maxChars;
+  for (const { command, text: whole, ...rest } of saved) {
+    const known = told?.get(rest.id);
+    const from = known ?? 0;
+    if (room <= 0 && known !== whole.length) return { utterances, isWhole: false };
+    const text = whole.slice(from, from + room);
+    utterances.push(known === undefined ? { ...rest, command, from, text } : { ...rest, from, text });
+    room -= text.length + (known === undefined ? UTTERANCE_CHARS : 0);
+    if (from + text.length < whole.length) return { utterances, isWhole: false };
+  }
+  return { utterances, isWhole: true };
 }
