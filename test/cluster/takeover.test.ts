@@ -37,8 +37,9 @@ async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promis
 }
 
 /** Two that know each other: each has told the other of its sessions. */
-async function startPair(settings: Partial<Config> = {}) {
-  const hub = new MemoryHub({ clock: systemClock });
+async function startPair(settings: Partial<Config> = {}, maxMessageBytes?: number) {
+  const bounds = maxMessageBytes === undefined ? {} : { maxMessageBytes };
+  const hub = new MemoryHub({ clock: systemClock, ...bounds });
   const [one, two] = [await startNode(hub, settings), await startNode(hub, settings)];
   // Silent for so long, a node may be asked whether it is there.
   await new Promise((resolve) => setTimeout(resolve, 3200));
@@ -293,6 +294,25 @@ describe("a node drains", () => {
     await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
     await again.next("utterance.done");
     expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+  });
+
+  it("and a session with more text than the bus takes at once goes on, as its buddy was told of it", async () => {
+    await using nodes = await startPair({ drainMs: 300 }, 16_000);
+    const path = `/live/large?${QUERY}&role=both`;
+    await using client = await TestClient.connect(nodes.one.gateway, path);
+    await client.next("hello");
+    const ids = ["u1", "u2", "u3", "u4"];
+    const text = `${TEXT} ${"And so on. ".repeat(700)}`;
+    for (const utterance_id of ids) client.send({ type: "speak", text, voice_id: "v", utterance_id });
+    await client.until(() => heardWords(client).length >= 4);
+    await nodes.one.gateway.drain();
+    await client.untilClosed();
+    const heard = heardWords(client);
+    await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
+    expect((await again.next("hello")).utterances).toEqual(ids);
+    await again.until(() => heardWords(again).length >= 4);
+    const all = [...heard, ...heardWords(again)];
+    expect(all.map(WORD)).toEqual(text.split(" ").slice(0, all.length).map(WORD));
   });
 });
 

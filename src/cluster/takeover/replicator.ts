@@ -195,6 +195,11 @@ export class Replicator {
     this.#flushInRound();
   }
 
+  /** What would be told at the end of the turn, or of the round. */
+  tellNow(): void {
+    this.#flush();
+  }
+
   /** All that there is to tell of a session, as of one of which nothing was told. */
   wholeOf(session: KeptSession): SessionUpdate {
     this.#told.delete(session.id);

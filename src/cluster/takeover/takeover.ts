@@ -11,7 +11,7 @@ import { movedAway } from "../moved-away.ts";
 import type { Placement } from "../placement.ts";
 import type { SessionOwners } from "../session-owners.ts";
 import { chooseBuddy } from "./buddy.ts";
-import { decodeReplica, encodeReplica, type SessionUpdate } from "./replica-format.ts";
+import { decodeReplica, encodeReplica, type ReplicaMessage, type SessionUpdate } from "./replica-format.ts";
 import { type Replica, Replicas, replicaOf, toldWhole } from "./replicas.ts";
 import { type KeptSession, Replicator } from "./replicator.ts";
 
@@ -154,11 +154,13 @@ export class Takeover {
       sessions.end(sessionId, new GatewayError("draining", "Gateway is shutting down"));
       return;
     }
-    const given = this.#replicator.wholeOf(session);
+    this.#replicator.tellNow();
+    const given = this.#messageOf(this.#replicator.wholeOf(session));
     const entry = owners.letGo(sessionId);
     sessions.end(sessionId, movedAway());
     try {
-      await this.#give(given, buddy);
+      const isTooLarge = given.length > bus.maxMessageBytes;
+      await this.#give(isTooLarge ? this.#asTold(sessionId) : given, buddy);
     } catch (thrown) {
       log.warn(
         { err: thrown, session: sessionId },
@@ -175,17 +177,25 @@ export class Takeover {
     this.#replicas.close();
   }
 
-  async #give(session: SessionUpdate, to: string): Promise<void> {
-    const { bus, nodes } = this.#options;
-    const nothing = { records: new Uint8Array(), ended: [] };
-    const message = encodeReplica({ from: nodes.incarnation, seq: 0, sessions: [session], ...nothing });
-    await bus.request(subjectOf(to), message, { timeoutMs: HAND_OVER_MS });
+  #messageOf(session: SessionUpdate): Uint8Array {
+    const { incarnation: from } = this.#options.nodes;
+    return encodeReplica({ from, seq: 0, records: new Uint8Array(), sessions: [session], ended: [] });
+  }
+
+  /** It has ended here, and goes on with what the buddy was told of it. */
+  #asTold(sessionId: string): Uint8Array {
+    const { incarnation: from } = this.#options.nodes;
+    return encodeReplica({ from, seq: 0, records: new Uint8Array(), sessions: [], ended: [sessionId] });
+  }
+
+  async #give(message: Uint8Array, to: string): Promise<void> {
+    await this.#options.bus.request(subjectOf(to), message, { timeoutMs: HAND_OVER_MS });
   }
 
   /** Another node gives a session to this one. */
   async #receive(bytes: Uint8Array): Promise<Uint8Array> {
     const message = decodeReplica(bytes);
-    const replica = message === undefined ? undefined : replicaOf(message);
+    const replica = message === undefined ? undefined : (replicaOf(message) ?? this.#toldOf(message));
     if (message === undefined || replica === undefined) {
       throw new GatewayError("bus_refused", "The session that is given can't be read: another version?");
     }
@@ -197,6 +207,12 @@ export class Takeover {
       throw thrown;
     }
     return new Uint8Array();
+  }
+
+  #toldOf({ from, ended: [id] }: ReplicaMessage): (Replica & { readonly id: string }) | undefined {
+    if (id === undefined || this.#replicas.ownerOf(id) !== from) return undefined;
+    const replica = this.#replicas.take(id);
+    return replica === undefined ? undefined : { id, ...replica };
   }
 
   #openWith(sessionId: string, replica: Replica): void {
@@ -243,7 +259,7 @@ export class Takeover {
       if (!isHere || sessions.has(sessionId)) return;
       const entry = owners.letGo(sessionId);
       try {
-        await this.#give(toldWhole(sessionId, replica), to);
+        await this.#give(this.#messageOf(toldWhole(sessionId, replica)), to);
       } catch (thrown) {
         log.warn({ err: thrown, session: sessionId }, "Another node did not take a session: it goes on here");
         if (entry !== undefined && (await owners.keep(sessionId, entry))) this.#openWith(sessionId, replica);
