@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
+import { KeptConnection } from "../fuzz/wire/kept-connection.ts";
 import { bytesOf, vendor } from "../helpers/scripted-vendor.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
@@ -51,6 +52,26 @@ describe("the proxy's headers", () => {
     expect(Object.keys(ABOUT_THE_CLIENT).filter((name) => name in seen)).toEqual([]);
     expect(seen["x-voicewire-fault"]).toBeUndefined();
     expect(seen).toMatchObject({ "x-custom": "kept", "user-agent": "sdk/1" });
+  });
+
+  it.each([
+    ["bytes that are no UTF-8", Buffer.from("applicati\xcan/json", "latin1")],
+    ["characters that HTTP does not have", Buffer.from("a\u65e5\u672cb")],
+    ["a control character", Buffer.from("application/json\x7f")],
+  ])("towards the upstream: %s are refused, and it is not asked", async (_, value) => {
+    let asked = 0;
+    await using upstream = await vendor((_req, res) => {
+      asked += 1;
+      res.end("{}");
+    });
+    await using gateway = await gatewayAt(upstream.url);
+    const { port } = new URL(gateway.url);
+    using connection = new KeptConnection(Number(port));
+    const head = [Buffer.from("GET /v1/user HTTP/1.1\r\nhost: 127.0.0.1\r\nx-custom: "), value];
+    const answer = await connection.exchange(Buffer.concat([...head, Buffer.from("\r\n\r\n")]), false);
+    expect(answer).toMatch(/^HTTP\/1.1 400\b/);
+    expect(answer).toContain('"code":"invalid_field","message":"Header \\"x-custom\\" has');
+    expect(asked).toBe(0);
   });
 
   it("x-voicewire-fault goes to an upstream that may be asked to fail", async () => {

@@ -4,6 +4,8 @@
  * the upstream for the gateway's origin.
  */
 
+import { GatewayError } from "../../errors.ts";
+
 type Headers = readonly (readonly [name: string, value: string])[];
 
 /** Asks the embedded service to fail: docs/faults.md. */
@@ -91,16 +93,26 @@ const EXPOSED_HEADERS = [
 
 const OWN_HEADERS: Headers = [["access-control-expose-headers", EXPOSED_HEADERS]];
 
-/** Names in lower case. `passesFaults`: the upstream may be asked to fail. */
+/** RFC 9110 section 5.5, each byte as one character; undici sends no others. The server decodes what it reads as UTF-8. */
+const SENDABLE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Names in lower case. `passesFaults`: the upstream may be asked to fail. Throws invalid_field. */
 export function headersForUpstream(
   headers: Headers,
   { passesFaults }: { readonly passesFaults: boolean },
 ): Headers {
-  return headers.filter(([name]) => {
+  const passed = headers.filter(([name]) => {
     if (name === FAULT_HEADER) return passesFaults;
     const isPrivate = PRIVATE_PREFIXES.some((prefix) => name.startsWith(prefix));
     return !isPrivate && !ABOUT_THE_CLIENT.has(name) && !OTHER_REQUEST.has(name);
   });
+  for (const [name, value] of passed)
+    if (!SENDABLE.test(value))
+      throw new GatewayError(
+        "invalid_field",
+        `Header "${name}" has characters that can't be sent on: use ASCII`,
+      );
+  return passed;
 }
 
 /** Names in lower case. */

@@ -135,7 +135,9 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     const passing = { ...options, caller, pins: caller.speechSettings, isCounted };
     let target: ProxyTarget;
     let admission: Admission;
+    let passedHeaders: HeaderList;
     try {
+      passedHeaders = headersForUpstream(headers, options);
       target = audited(asking, () => targetOf(asked, passing));
       const { isSpeech, mostCharacters } = target;
       admission = audited(asking, () => admitted({ caller, address, isSpeech, mostCharacters }, door));
@@ -149,7 +151,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       method,
       path: query === "" ? path : `${path}?${query}`,
       subject: door.limits.upstreamSubject(caller, address),
-      headers: headersForUpstream(headers, options),
+      headers: passedHeaders,
       bodyOf: (json: string) =>
         audited(asking, () => {
           const body = bodyOf(json);

@@ -1,8 +1,10 @@
 /** An HTTP connection that is kept for the next request as long as both sides know where an answer ends. */
 import { connect, type Socket } from "node:net";
 
-/** What does not end by itself is cut off: a request whose rest the server waits for, ms. */
+/** A request whose rest the server waits for is cut off, ms. */
 const READ_MS = 400;
+/** A whole one is answered, on a busy machine late. */
+const ANSWER_MS = 10_000;
 /** And a stream of audio or events, so long behind its head. */
 const STREAM_MS = 20;
 const MAX_READ_BYTES = 65_536;
@@ -23,7 +25,7 @@ export class KeptConnection implements Disposable {
     this.#port = port;
   }
 
-  /** The answer as latin1, as far as it came; empty: cut off without one. `isKept`: the next request may follow. */
+  /** The answer as latin1, as far as it came; empty: cut off without one. `isKept`: its end is known, and the next may follow. */
   async exchange(request: Buffer, isKept: boolean): Promise<string> {
     const socket = this.#socket ?? this.#opened();
     this.#answer = "";
@@ -33,7 +35,7 @@ export class KeptConnection implements Disposable {
     });
     this.#isStream = false;
     socket.write(request);
-    this.#cutOffIn(READ_MS, socket);
+    this.#cutOffIn(isKept ? ANSWER_MS : READ_MS, socket);
     await finished;
     clearTimeout(this.#timer);
     const isWhole = endOf(this.#answer, this.#isHead) === this.#answer.length;
