@@ -12,7 +12,7 @@ import {
 import { monotonicMs, wait } from "../kit/monotonic.ts";
 import { Hearing, type Item } from "./hearing.ts";
 import { tokensOf } from "./texts.ts";
-import { type End, FRAME_MS, judge, type Verdict } from "./verdict.ts";
+import { type End, FRAME_MS, INTERRUPTED, judge, type Verdict } from "./verdict.ts";
 
 export interface Call {
   /** New for each call of a gateway. */
@@ -42,7 +42,7 @@ const WELL_DEADLINE_MS = 45_000;
 const LAST_FRAME_MS = 5000;
 const DONE_BEHIND_ERROR_MS = 2000;
 const RETRY_MS = 200;
-const CAME_TO_ITS_END = new Set(["whole", "cut", "gap"]);
+const CAME_TO_ITS_END = new Set(["whole", INTERRUPTED, "gap"]);
 const NEXT_TEXT = "All is well again.";
 const RECONNECT = { firstDelayMs: 100, maxDelayMs: 1000, maxTries: 40 };
 /** Text is sent faster than it is spoken. */
@@ -54,7 +54,8 @@ export async function makeCall(call: Call): Promise<Run> {
   try {
     const end = await say(first, hearing, call);
     if (end.kind === "done" && end.event.outcome === "done") await lastFrame(hearing, end.event.end_ms);
-    const verdict = judge(hearing.items, { ...call, utteranceId: "first" }, end);
+    const said = { ...call, utteranceId: "first", isInterrupting: call.interruptMs !== null };
+    const verdict = judge(hearing.items, said, end);
     const struckMs = call.struckMs();
     const nextMs = await firstFrameOfNext(first, hearing, call);
     return {
@@ -210,7 +211,7 @@ async function firstFrameOfNext(first: Connection, heard: Hearing, call: Call): 
     const items = hearing.items.slice(from);
     const end = endOf(items, utteranceId);
     if (code === null && end !== null) {
-      const verdict = judge(items, { utteranceId, text: NEXT_TEXT, truth: null }, end);
+      const verdict = judge(items, { utteranceId, text: NEXT_TEXT, truth: null, isInterrupting: false }, end);
       if (verdict.outcome === "whole" && verdict.shortfalls.length === 0) {
         if (connection !== first) await left(connection);
         return items.find(({ kind }) => kind === "frame")?.wallMs ?? null;

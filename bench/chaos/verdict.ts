@@ -7,6 +7,8 @@ import type { Item } from "./hearing.ts";
 import { type Span, wordsOf } from "./texts.ts";
 
 export const FRAME_MS = 20;
+/** The outcome of an utterance that its own caller interrupted. */
+export const INTERRUPTED = "interrupted";
 const BYTES_PER_MS = 8;
 /** Audio before a splice that the splice may change. */
 const SPLICE_MS = 100;
@@ -26,10 +28,12 @@ export interface Said {
   readonly text: string;
   /** The service's own audio of the whole text; null: nothing equal to it is promised. */
   readonly truth: Uint8Array | null;
+  /** Whether its own caller interrupts it: nobody else may. */
+  readonly isInterrupting: boolean;
 }
 
 export interface Verdict {
-  /** `whole`, `cut` (by the client's own interruption), `gap`, or the code of its failure. */
+  /** `whole`, `interrupted` (by its own caller), `gap`, or the code of its failure. */
   readonly outcome: string;
   readonly lostWords: number;
   readonly doubledWords: number;
@@ -232,14 +236,15 @@ class Account {
   }
 
   #checkReceipt(): string {
+    if (!this.#said.isInterrupting) this.#shortfalls.push("interrupted, and its caller did not ask for it");
     const receipt = this.#receipt;
     if (receipt === null) {
       this.#shortfalls.push("interrupted without a receipt");
-      return "cut";
+      return INTERRUPTED;
     }
     if (receipt.heard.text + receipt.unheard_text !== this.#said.text)
       this.#falseReceipts.push("the receipt's two texts are not the text");
     this.#checkClaim("receipt", receipt.heard.end);
-    return "cut";
+    return INTERRUPTED;
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Run } from "../../../../bench/chaos/caller.ts";
 import { run } from "../../../../bench/chaos/main.ts";
-import { isKept, rowOf } from "../../../../bench/chaos/report.ts";
+import { isKept, rowOf, sumOf } from "../../../../bench/chaos/report.ts";
 
 const WHOLE: Run = {
   session: "chaos-1",
@@ -20,18 +20,34 @@ const WHOLE: Run = {
 describe("rowOf", () => {
   it("counts runs by the client's error, and by when speech was well again", () => {
     const failed = { ...WHOLE, outcome: "upstream_timeout", wellMs: 3000 };
-    expect(rowOf("stall", [WHOLE, failed, failed])).toEqual({
+    const interrupted = { ...WHOLE, outcome: "interrupted" };
+    expect(rowOf("stall", [WHOLE, failed, failed, interrupted], 4)).toEqual({
       fault: "stall",
-      runs: 3,
+      runs: 4,
       whole: 1,
+      interrupted: 1,
       told: { upstream_timeout: 2 },
       lostWords: 0,
       doubledWords: 0,
       shortfalls: 0,
       falseReceipts: 0,
-      wellP50Ms: 3000,
+      wellRuns: 4,
+      wellP50Ms: 100,
       wellP99Ms: 3000,
+      seeds: [4],
     });
+  });
+
+  it("adds up the series of a fault, and keeps the waits of the largest", () => {
+    const slow = { ...WHOLE, outcome: "upstream_timeout", wellMs: 3000, lostWords: 2 };
+    const other = { ...WHOLE, outcome: "gap", shortfalls: ["no end came"], wellMs: 9000 };
+    const large = rowOf("stall", [WHOLE, slow, slow], 1);
+    for (const sum of [sumOf(large, rowOf("stall", [other], 2)), sumOf(rowOf("stall", [other], 2), large)]) {
+      const { seeds: _, ...all } = rowOf("stall", [WHOLE, slow, slow, other], 1);
+      expect(sum).toMatchObject({ ...all, wellRuns: 3, wellP50Ms: 3000, wellP99Ms: 3000 });
+      expect(sum.seeds.toSorted()).toEqual([1, 2]);
+      expect(sumOf(sum, rowOf("stall", [{ ...WHOLE, wellMs: null }], 3)).wellP99Ms).toBeNull();
+    }
   });
 
   it.each<Partial<Run>>([
@@ -41,8 +57,8 @@ describe("rowOf", () => {
     { falseReceipts: ["too much"] },
     { wellMs: null },
   ])("says of %j that something promised was lost", (lack) => {
-    expect(isKept(rowOf("stall", [WHOLE]))).toBe(true);
-    expect(isKept(rowOf("stall", [WHOLE, { ...WHOLE, ...lack }]))).toBe(false);
+    expect(isKept(rowOf("stall", [WHOLE], 1))).toBe(true);
+    expect(isKept(rowOf("stall", [WHOLE, { ...WHOLE, ...lack }], 1))).toBe(false);
   });
 });
 
@@ -66,13 +82,18 @@ describe("npm run chaos", () => {
       resultsFile: join(folder, "results.json"),
     });
 
-  it.each([["--runs", "0"], ["--seed", "-1"], ["--minutes", "0"], ["nothing"], ["--short", "--write"]])(
-    "refuses %s %s with what it expects",
-    async (...args) => {
-      expect(await chaos(...args)).toBe(2);
-      expect(said.join("\n")).toContain("Usage: npm run chaos");
-    },
-  );
+  it.each([
+    ["--runs", "0"],
+    ["--seed", "-1"],
+    ["--minutes", "0"],
+    ["--at-once", "0"],
+    ["nothing"],
+    ["--short", "--write"],
+    ["--short", "--add"],
+  ])("refuses %s %s with what it expects", async (...args) => {
+    expect(await chaos(...args)).toBe(2);
+    expect(said.join("\n")).toContain("Usage: npm run chaos");
+  });
 
   it("lists the faults", async () => {
     expect(await chaos("--list")).toBe(0);
@@ -80,12 +101,30 @@ describe("npm run chaos", () => {
   });
 
   it("lets faults loose on the built program, and writes the rows of those that ran", async () => {
-    const earlier = { machine: [], args: [], rows: [rowOf("stall", [WHOLE]), rowOf("reset", [])] };
+    const earlier = { machine: [], args: [], rows: [rowOf("stall", [WHOLE], 1), rowOf("reset", [], 1)] };
     writeFileSync(join(folder, "results.json"), JSON.stringify(earlier));
     expect(await chaos("reset", "sigkill", "--runs", "4", "--write")).toBe(0);
     const { rows } = JSON.parse(readFileSync(join(folder, "results.json"), "utf8")) as typeof earlier;
     expect(rows.map(({ fault }) => fault)).toEqual(["stall", "reset", "sigkill"]);
     expect(rows[0]).toEqual(earlier.rows[0]);
     for (const { runs } of rows.slice(1)) expect(runs).toBeGreaterThanOrEqual(4);
+  }, 120_000);
+
+  it("--add: makes the runs that are missing, of a seed that is new", async () => {
+    const earlier = rowOf(
+      "none",
+      Array.from({ length: 100 }, () => WHOLE),
+      1,
+    );
+    const full = rowOf("chunks", [WHOLE, WHOLE, WHOLE], 1);
+    const before = { machine: [], args: [], rows: [earlier, full] };
+    writeFileSync(join(folder, "results.json"), JSON.stringify(before));
+    expect(await chaos("none", "--runs", "102", "--at-once", "2", "--add")).toBe(0);
+    expect(await chaos("chunks", "--runs", "3", "--add")).toBe(0);
+    const { rows } = JSON.parse(readFileSync(join(folder, "results.json"), "utf8")) as typeof before;
+    expect(rows.map(({ fault, runs, seeds }) => ({ fault, runs, seeds }))).toEqual([
+      { fault: "none", runs: 102, seeds: [1, 2] },
+      { fault: "chunks", runs: 3, seeds: [1] },
+    ]);
   }, 120_000);
 });

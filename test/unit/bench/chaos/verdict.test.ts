@@ -62,8 +62,8 @@ const failed = (heard: number): End => done({ outcome: "failed", characters_spok
 const TRUTH = Buffer.concat(
   frames(0, 15).map((item) => (item.kind === "frame" ? item.bytes : new Uint8Array())),
 );
-const judged = (items: readonly Item[], end: End, truth: Uint8Array | null = null) =>
-  judge(items, { utteranceId: "first", text: TEXT, truth }, end);
+const judged = (items: readonly Item[], end: End, truth: Uint8Array | null = null, isInterrupting = true) =>
+  judge(items, { utteranceId: "first", text: TEXT, truth, isInterrupting }, end);
 const KEPT = { lostWords: 0, doubledWords: 0, shortfalls: [], falseReceipts: [] };
 
 describe("judge", () => {
@@ -126,9 +126,12 @@ describe("judge", () => {
     const [, second = 0, third = 0] = wordsOf(TEXT).map(({ end }) => end);
     const heard = [started, words([0, 1]), ...frames(0, 10)];
     const cut = done({ outcome: "interrupted" });
-    expect(judged([...heard, receipt(second)], cut)).toEqual({ outcome: "cut", ...KEPT });
+    expect(judged([...heard, receipt(second)], cut)).toEqual({ outcome: "interrupted", ...KEPT });
     expect(judged([...heard, receipt(third)], cut).falseReceipts).toHaveLength(1);
     expect(judged(heard, cut).shortfalls).toEqual(["interrupted without a receipt"]);
+    expect(judged([...heard, receipt(second)], cut, null, false).shortfalls).toEqual([
+      "interrupted, and its caller did not ask for it",
+    ]);
   });
 
   it("accepts missing audio that a gap event reports", () => {
