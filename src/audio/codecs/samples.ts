@@ -17,20 +17,38 @@ export function sampledFormatOf(
 }
 
 export function bytesPerSample(codec: SampleCodec): 1 | 2 {
-  return codec === "pcm" ? 2 : 1;
+  switch (codec) {
+    case "ulaw":
+    case "alaw":
+      return 1;
+    case "pcm":
+      return 2;
+  }
 }
 
 /** Whole samples to 16 bits. The result is the caller's own: never a view of `bytes`. */
 export function decodeSamples(codec: SampleCodec, bytes: Uint8Array): Int16Array {
-  if (codec === "ulaw") return decodeUlaw(bytes);
-  if (codec === "alaw") return decodeAlaw(bytes);
-  const pcm = new Int16Array(bytes.length >> 1);
-  bytesOf(pcm).set(bytes.subarray(0, pcm.byteLength));
-  return pcm;
+  switch (codec) {
+    case "ulaw":
+      return decodeUlaw(bytes);
+    case "alaw":
+      return decodeAlaw(bytes);
+    case "pcm": {
+      const pcm = new Int16Array(bytes.length >> 1);
+      bytesOf(pcm).set(bytes.subarray(0, pcm.byteLength));
+      return pcm;
+    }
+  }
 }
 
 /** PCM comes back as a view of `pcm`. */
 export function encodeSamples(codec: SampleCodec, pcm: Int16Array): Uint8Array {
-  if (codec === "ulaw") return encodeUlaw(pcm);
-  return codec === "alaw" ? encodeAlaw(pcm) : bytesOf(pcm);
+  switch (codec) {
+    case "ulaw":
+      return encodeUlaw(pcm);
+    case "alaw":
+      return encodeAlaw(pcm);
+    case "pcm":
+      return bytesOf(pcm);
+  }
 }
