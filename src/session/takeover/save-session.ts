@@ -175,12 +175,11 @@ export function sentTicksOf({
 }
 
 /** Most audio ends no word: nothing is new then. Behind the last word within reach it is estimated what was heard. */
-function isSame({ transcript, state }: Utterance, before: ReadPlaces, sentTicks: number): boolean {
-  const word = transcript.words.at(-1);
+function isSame(utterance: Utterance, before: ReadPlaces, sentTicks: number): boolean {
+  const { transcript, state } = utterance;
   return (
-    word === before.word &&
-    word?.endTicks === before.wordEndTicks &&
-    !isOutOfReach(word, sentTicks) &&
+    nextWord(utterance, before) === transcript.words.length &&
+    !isOutOfReach(transcript.words.at(-1), sentTicks) &&
     before.isPlayed === (state.kind === "played")
   );
 }
