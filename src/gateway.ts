@@ -782,7 +782,7 @@ function refusalsOf({ audit }: Door, upstream: UpstreamClient): ReadonlyMap<stri
   return new Map([...audit.refusals, ["upstream_busy", upstream.stats().refused]]);
 }
 
-/** Of the region that is worst off: the embedded service is one. */
+/** How late the region is that is worst off: the embedded service is one. */
 function behindMsOf(upstream: UpstreamClient): number {
   return Math.max(...upstream.regions().map(({ behindMs }) => behindMs));
 }

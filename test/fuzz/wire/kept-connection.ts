@@ -15,7 +15,7 @@ export class KeptConnection implements Disposable {
   readonly #port: number;
   #socket: Socket | null = null;
   #answer = "";
-  /** Of the request under way. */
+  /** The request under way asks for a head alone. */
   #isHead = false;
   #finish: () => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;

@@ -6,7 +6,7 @@ export interface RequestsRow extends SeededRow {
   readonly requests: number;
   /** By status; 0: cut off without an answer. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of the last run. */
+  /** Memory before and after the last run. */
   readonly heapBeforeMb: number;
   readonly heapAfterMb: number;
 }

@@ -10,7 +10,7 @@ export interface WireRow
       | "connections"
       | "seconds"
       | "heard"
-      // Of the last run.
+      // These are the last run's.
       | "heapBeforeMb"
       | "heapAfterMb"
       | "filesBefore"
