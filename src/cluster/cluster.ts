@@ -49,7 +49,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 const UNHEARD_MS = 3000;
 
 /** What the parts that bring clients ask of it. */
-export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve">;
+export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve" | "isCutOff">;
 
 export class Cluster {
   readonly #options: ClusterOptions;
@@ -153,6 +153,11 @@ export class Cluster {
 
   get busState(): BusState {
     return this.#options.bus.state;
+  }
+
+  /** Other nodes are not reached: they may go on with this node's sessions. */
+  get isCutOff(): boolean {
+    return this.#options.bus.state !== "up";
   }
 
   get figures(): NodeFigures {
@@ -324,13 +329,17 @@ export class Cluster {
     return view?.incarnation === incarnation && isLiving(view);
   }
 
-  #nodeChanged({ name, incarnation, state }: NodeView): void {
+  #nodeChanged(node: NodeView): void {
+    const { name, incarnation, state } = node;
     const before = this.#incarnations.get(name);
     if (before !== undefined && before !== incarnation) this.#processGone(before);
     if (state === "gone" || state === "left") {
       this.#incarnations.delete(name);
       this.#processGone(incarnation);
-    } else this.#incarnations.set(name, incarnation);
+    } else {
+      this.#incarnations.set(name, incarnation);
+      this.#takeover.heard(node);
+    }
     this.#takeover.chooseBuddy();
   }
 

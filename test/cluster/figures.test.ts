@@ -100,3 +100,28 @@ it("the metrics are those of docs/configuration.md; a gateway that is alone has 
   expect([...(await figuresOf(alone)).keys()]).toEqual([]);
   expect(await (await fetch(`${alone.opsUrl}/readyz`)).json()).not.toHaveProperty("bus");
 });
+
+it("a node that is not told of sessions any more keeps none of them", async () => {
+  await using three = await startNodes(upstream.url, {}, { count: 3 });
+  const heard = await heartbeatsOf(three.hub);
+  await until("they know one another", () => heard.size === 3);
+  await using client = await TestClient.connect(three.one.gateway, "/live/kept?role=speaker&format=none");
+  await client.next("hello");
+  const buddyOf = ({ name }: TestNode): string | null => heard.get(name)?.facts.buddy ?? null;
+  const first = buddyOf(three.one);
+  const [, ...others] = three.nodes;
+  const isFirst = ({ name }: TestNode): boolean => heard.get(name)?.incarnation === first;
+  const [buddy, other] = [others.find(isFirst), others.find((node) => !isFirst(node))];
+  if (buddy === undefined || other === undefined) throw new Error("Nobody is told of the session");
+  const kept = async ({ gateway }: TestNode) =>
+    (await figuresOf(gateway)).get("voicewire_cluster_sessions_kept");
+  const becomes = (node: TestNode, count: number): Promise<void> =>
+    expect.poll(() => kept(node), { timeout: 10_000 }).toBe(count);
+  await becomes(buddy, 1);
+  expect(await kept(other)).toBe(0);
+  buddy.bus.cut();
+  await becomes(other, 1);
+  buddy.bus.heal();
+  await becomes(buddy, 1);
+  await becomes(other, 0);
+}, 30_000);

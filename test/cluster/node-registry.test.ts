@@ -87,6 +87,9 @@ describe("node registry", () => {
     // At once, without a heartbeat's time.
     await settle();
     expect(a.registry.find("b")?.facts.isDraining).toBe(true);
+    b.registry.update({ buddy: a.registry.incarnation });
+    await settle();
+    expect(a.registry.find("b")?.facts.buddy).toBe(a.registry.incarnation);
     expect(a.registry.find("nobody")).toBeUndefined();
   });
 

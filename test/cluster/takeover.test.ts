@@ -208,6 +208,42 @@ describe("the session's node dies in the middle of a sentence", () => {
   });
 });
 
+describe("the session's node is cut off from the others in the middle of a sentence", () => {
+  it("one of their clients that comes to it is sent back, and hears each word once", async () => {
+    await using nodes = await startPair();
+    const path = `/live/cut-off?${QUERY}&role=listener`;
+    const at = "/live/cut-off?role=speaker&format=none";
+    await using speaker = await TestClient.connect(nodes.one.gateway, at);
+    await speaker.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, path);
+    const { resume_token: token } = await far.next("hello");
+    await using near = await TestClient.connect(nodes.one.gateway, path);
+    const { resume_token: nearToken } = await near.next("hello");
+    speaker.send({ type: "speak", text: TEXT, voice_id: "v" });
+    await far.until(() => heardWords(far).length >= 4);
+    nodes.one.bus.cut();
+    await far.untilClosed();
+    await using refused = await TestClient.connect(nodes.one.gateway, `${path}&resume=${token}`);
+    expect(await refused.next("error")).toMatchObject({
+      code: "bus_lost",
+      retry_after_ms: expect.any(Number),
+    });
+    await refused.untilClosed();
+    near.socket.terminate();
+    await using nearAgain = await TestClient.connect(nodes.one.gateway, `${path}&resume=${nearToken}`);
+    expect((await nearAgain.next("hello")).resumed).toBe(true);
+    const heard = heardWords(far);
+    await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+    await again.next("utterance.done");
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+    nodes.one.bus.heal();
+    await nearAgain.untilClosed();
+    // Whoever comes now is brought to where the session is.
+    await using brought = await TestClient.connect(nodes.one.gateway, `${path}&resume=${token}`);
+    expect((await brought.next("hello")).former_epoch).toBe(again.eventsOf("hello")[0]?.former_epoch);
+  });
+});
+
 describe("a session that goes on at another node", () => {
   it("is recorded at both, and each recording runs again with the same bytes", async () => {
     using folder = temporaryFolder();

@@ -144,18 +144,18 @@ export class NodeRegistry {
     return buddy === null ? undefined : this.findProcess(buddy);
   }
 
-  /** Called when a node's state changes, when it begins to drain, or when another process has its name. */
+  /** Called when a node's state or buddy changes, when it begins to drain, or when another process has its name. */
   onChange(listener: (node: NodeView) => void): BusHandle {
     const added = { listener };
     this.#listeners.add(added);
     return { close: () => this.#listeners.delete(added) };
   }
 
-  /** The others know within half a second; of draining at once. */
+  /** The others know within half a second; of draining and of another buddy at once. */
   update(facts: Partial<NodeFacts>): void {
-    const wasDraining = this.#facts.isDraining;
-    this.#facts = { ...this.#facts, ...facts };
-    if (this.#facts.isDraining !== wasDraining) this.#sendHeartbeat(false);
+    const before = this.#facts;
+    this.#facts = { ...before, ...facts };
+    if (!isSameCourse(before, this.#facts)) this.#sendHeartbeat(false);
   }
 
   /** Says good-bye and gives the name back; the bus goes on. Any number of times. */
@@ -270,7 +270,7 @@ export class NodeRegistry {
     if (known !== undefined && known.view.incarnation !== incarnation) this.#noteBuddy(known.view);
     this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
     const isSame = known?.view.state === "alive" && known.view.incarnation === incarnation;
-    if (!isSame || known.view.facts.isDraining !== facts.isDraining) this.#changed(view);
+    if (!isSame || !isSameCourse(known.view.facts, facts)) this.#changed(view);
     // Who has just come learns of this node now, and not at its next heartbeat: an end before that would go unnoticed. Of two
     // processes with one name it is said once, or their heartbeats would answer one another for ever.
     if (known === undefined && incarnation !== this.incarnation) this.#sendHeartbeat(false);
@@ -400,4 +400,9 @@ export class NodeRegistry {
       this.#log.debug({ err: error, node: this.name }, "The node's lease was not given back");
     }
   }
+}
+
+/** What others act on at once. */
+function isSameCourse(one: NodeFacts, other: NodeFacts): boolean {
+  return one.isDraining === other.isDraining && one.buddy === other.buddy;
 }

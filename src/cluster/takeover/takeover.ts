@@ -6,7 +6,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
-import { isLiving, type NodeRegistry } from "../bus/node-registry.ts";
+import { isLiving, type NodeRegistry, type NodeView } from "../bus/node-registry.ts";
 import { movedAway } from "../moved-away.ts";
 import type { Placement } from "../placement.ts";
 import type { SessionOwners } from "../session-owners.ts";
@@ -109,6 +109,11 @@ export class Takeover {
     const buddy = chooseBuddy(nodes.incarnation, nodes.nodes, this.#replicator.buddy);
     this.#replicator.choose(buddy);
     nodes.update({ buddy });
+  }
+
+  /** The node lives. Where it tells another one of its sessions now, what it told this one grows old. */
+  heard({ incarnation, facts }: NodeView): void {
+    if (facts.buddy !== this.#options.nodes.incarnation) this.#replicas.forget(incarnation);
   }
 
   /** A session is opened here: what another node had of it. */

@@ -40,6 +40,7 @@ import type { Arrival, ClientListener, LiveConnection } from "./live-connection.
 import { Reconnects } from "./reconnects.ts";
 import { RedeemedSocket } from "./redeemed-socket.ts";
 import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
+import { Strays } from "./strays.ts";
 import { textReader } from "./websocket.ts";
 
 export interface LiveConnectionsOptions {
@@ -66,11 +67,13 @@ const LAST_WORDS_POLL_MS = 50;
 export class LiveConnections {
   readonly #options: LiveConnectionsOptions;
   readonly #reconnects = new Reconnects();
+  readonly #strays: Strays;
   readonly #receiver: Receiver<LiveConnection>;
 
   constructor(options: LiveConnectionsOptions) {
     this.#options = options;
-    this.#receiver = liveReceiver(options, this.#reconnects);
+    this.#strays = new Strays(options.cluster);
+    this.#receiver = liveReceiver(options, { reconnects: this.#reconnects, strays: this.#strays });
   }
 
   /** The client is there. It joins its session, or hears why not and is closed. */
@@ -82,6 +85,7 @@ export class LiveConnections {
     try {
       const joining = joiningOf(data, this.#options);
       const { resume, settings } = joining;
+      if (resume?.kind === "token") this.#strays.check(resume.token);
       const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
       data.returnToken = mayHaveSaid ? resume.token : null;
       const before = this.#reconnects.before(data);
@@ -222,7 +226,15 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
   }
 }
 
-function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): Receiver<LiveConnection> {
+interface Returning {
+  readonly reconnects: Reconnects;
+  readonly strays: Strays;
+}
+
+function liveReceiver(
+  options: LiveConnectionsOptions,
+  { reconnects, strays }: Returning,
+): Receiver<LiveConnection> {
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
@@ -265,6 +277,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
     },
     closed: (data, code) => {
       const { joined } = data;
+      if (joined !== null) strays.left(joined.participant);
       data.joined = null;
       data.lease?.close();
       data.audit?.close();

@@ -15,6 +15,7 @@ function legAt() {
   const seen: unknown[] = [];
   const cluster: LiveCluster = {
     known: () => undefined,
+    isCutOff: false,
     place: () => Promise.reject(new Error("It is not asked for")),
     serve: () => Promise.resolve(),
     connect: (_owner, _facts, arrived) => {
