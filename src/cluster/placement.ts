@@ -3,7 +3,7 @@
  * goes to the better of two that are drawn: with more candidates, nodes that hear of one another late would all choose the same one.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
-import type { NodeFacts } from "./bus/heartbeat.ts";
+import { type NodeFacts, takesSessions } from "./bus/heartbeat.ts";
 import type { NodeRegistry, NodeView } from "./bus/node-registry.ts";
 
 export interface PlacementOptions {
@@ -105,7 +105,8 @@ export class Placement {
   #best(nowMs: number): { readonly node: NodeView; readonly load: number } | null {
     const { nodes } = this.#options;
     const others = nodes.nodes.filter(
-      (node) => takesSessions(node) && node.incarnation !== nodes.incarnation,
+      ({ state, facts, incarnation }) =>
+        state === "alive" && takesSessions(facts) && incarnation !== nodes.incarnation,
     );
     const drawn = [this.#draw(others), this.#draw(others)].filter((node) => node !== undefined);
     const loads = drawn.map((node) => ({ node, load: node.facts.load + this.#unheard(node, nowMs) }));
@@ -151,9 +152,4 @@ export class Placement {
       }
     });
   }
-}
-
-/** One of another version says that it drains. */
-function takesSessions({ state, facts }: NodeView): boolean {
-  return state === "alive" && !facts.isDraining;
 }

@@ -22,7 +22,7 @@ function rig(others: Others, { sessions = 0 } = {}) {
     incarnation: name,
     state,
     version: BUS_VERSION,
-    facts: { url: "", load: 0, isDraining: false, buddy: null, machine: "", ...facts },
+    facts: { url: "ws://node:8080", load: 0, isDraining: false, buddy: null, machine: "", ...facts },
   }));
   const placement = new Placement({
     nodes: {
@@ -62,6 +62,7 @@ describe("placement", () => {
 
   it.each([
     ["drains", { isDraining: true }],
+    ["does not listen yet", { url: "" }],
     ["is suspect", { state: "suspect" }],
     ["is gone", { state: "gone" }],
   ] as const)("sends nobody to a node that %s", (_name, facts) => {

@@ -496,11 +496,11 @@ const node = (
   incarnation,
   state,
   version: BUS_VERSION,
-  facts: { url: "", load: 0, isDraining, buddy: null, machine },
+  facts: { url: "ws://node:8080", load: 0, isDraining, buddy: null, machine },
 });
 
 describe("the choice of a buddy", () => {
-  it("falls on none that is gone or drains, and stays where it is late", () => {
+  it("falls on none that is gone, drains or does not listen yet, and stays where it is late", () => {
     const all = ["a", "b", "c", "d"].map((name) => node(name));
     const first = chooseBuddy("a", all, null);
     expect(first).not.toBe("a");
@@ -508,6 +508,10 @@ describe("the choice of a buddy", () => {
     expect(chooseBuddy("a", without, first)).not.toBe(first);
     const draining = all.map((view) => (view.incarnation === first ? node(view.name, "alive", true) : view));
     expect(chooseBuddy("a", draining, first)).not.toBe(first);
+    const starting = all.map((view) =>
+      view.incarnation === first ? { ...view, facts: { ...view.facts, url: "" } } : view,
+    );
+    expect(chooseBuddy("a", starting, first)).not.toBe(first);
     const late = all.map((view) => (view.incarnation === first ? node(view.name, "suspect") : view));
     expect(chooseBuddy("a", late, first)).toBe(first);
     expect(chooseBuddy("a", [node("a")], null)).toBeNull();

@@ -160,7 +160,7 @@ function incarnations(nodes: number): Incarnation[] {
 }
 
 function viewOf(incarnation: string, machine = ""): NodeView {
-  const facts = { url: "", load: 0, isDraining: false, buddy: null, machine };
+  const facts = { url: "ws://node:8080", load: 0, isDraining: false, buddy: null, machine };
   return { name: incarnation, incarnation, state: "alive", version: BUS_VERSION, facts };
 }
 

@@ -4,11 +4,11 @@
  * Version of all that nodes say to one another: heartbeats, entries of the tables, relayed messages, usage. A node of another
  * version is seen, and nothing else is done with it.
  */
-export const BUS_VERSION = 2;
+export const BUS_VERSION = 3;
 
 /** What others need to know of a node to place a session there, or to send a client there. */
 export interface NodeFacts {
-  /** Where clients reach it: `wss://a.example.com`. */
+  /** Where clients reach it: `wss://a.example.com`; empty until it listens. */
   readonly url: string;
   /** 0 is idle, 1 is full, and more is too much. */
   readonly load: number;
@@ -18,6 +18,11 @@ export interface NodeFacts {
   readonly buddy: string | null;
   /** Nodes with the same one die together. */
   readonly machine: string;
+}
+
+/** Sessions may be opened there, or be given to it. */
+export function takesSessions({ url, isDraining }: NodeFacts): boolean {
+  return url !== "" && !isDraining;
 }
 
 export interface Heartbeat {

@@ -144,14 +144,14 @@ export class NodeRegistry {
     return buddy === null ? undefined : this.findProcess(buddy);
   }
 
-  /** Called when a node's state or buddy changes, when it begins to drain, or when another process has its name. */
+  /** Called when a node's state, URL or buddy changes, when it begins to drain, or when another process has its name. */
   onChange(listener: (node: NodeView) => void): BusHandle {
     const added = { listener };
     this.#listeners.add(added);
     return { close: () => this.#listeners.delete(added) };
   }
 
-  /** The others know within half a second; of draining and of another buddy at once. */
+  /** The others know within half a second; of all but the load at once. */
   update(facts: Partial<NodeFacts>): void {
     const before = this.#facts;
     this.#facts = { ...before, ...facts };
@@ -404,5 +404,5 @@ export class NodeRegistry {
 
 /** What others act on at once. */
 function isSameCourse(one: NodeFacts, other: NodeFacts): boolean {
-  return one.isDraining === other.isDraining && one.buddy === other.buddy;
+  return one.isDraining === other.isDraining && one.buddy === other.buddy && one.url === other.url;
 }

@@ -1,7 +1,7 @@
 /**
  * What two nodes send each other about clients of the one and sessions of the other, as bytes. All numbers are big-endian.
  *
- *   message   | version u8 | sender, 36 letters of a UUID | link u32 | number u32 | record ...
+ *   message   | version u8 | sender, 36 letters of a UUID | generation u32 | number u32 | record ...
  *   record    | kind u8 | length u32 | payload
  *
  *   open      | connection u32 | JSON              a client has arrived
@@ -10,21 +10,20 @@
  *   closed    | connection u32 | code u16          it has gone
  *   deliver   | count u16 | is binary u8 | length u32 | .. | ... | connection u32 ...     these are sent to all of them, in order
  *   end       | connection u32 | code u16 | reason its connection is to be closed
- *   taken     | bytes f64                          of the records of this link, since its beginning
- *   reset     | link u32                           a message of that link is missing, or it is unknown
+ *   taken     | bytes f64                          of the records of this generation
  *
  * The connections of `deliver` come last, so that one more can be added while it is the last record: listeners in lockstep
  * get the same batch one after the other, and it crosses the bus once for all of them at one node.
  */
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 
-const RELAY_VERSION = 1;
+const RELAY_VERSION = 2;
 
-const KIND = { open: 1, message: 2, buffered: 3, closed: 4, deliver: 5, end: 6, taken: 7, reset: 8 } as const;
+const KIND = { open: 1, message: 2, buffered: 3, closed: 4, deliver: 5, end: 6, taken: 7 } as const;
 const UUID_CHARS = 36;
-const LINK_AT = 1 + UUID_CHARS;
+const PLACE_AT = 1 + UUID_CHARS;
 /** Length of a message before its records. */
-export const HEAD_BYTES = LINK_AT + 8;
+export const HEAD_BYTES = PLACE_AT + 8;
 const RECORD_HEAD_BYTES = 5;
 const ITEM_HEAD_BYTES = 5;
 const FIRST_BYTES = 4096;
@@ -51,13 +50,12 @@ export type RelayRecord =
       readonly items: readonly RelayItem[];
     }
   | { readonly kind: "end"; readonly connection: number; readonly code: number; readonly reason: string }
-  | { readonly kind: "taken"; readonly bytes: number }
-  | { readonly kind: "reset"; readonly link: number };
+  | { readonly kind: "taken"; readonly bytes: number };
 
 interface RelayPlace {
   /** The process that sent it: its incarnation. */
   readonly from: string;
-  readonly link: number;
+  readonly generation: number;
   readonly number: number;
 }
 
@@ -151,16 +149,12 @@ export class RelayWriter {
     this.#bytes.writeDoubleBE(bytes, this.#record(KIND.taken, 8));
   }
 
-  reset(link: number): void {
-    this.#bytes.writeUInt32BE(link, this.#record(KIND.reset, 4));
-  }
-
   /** The message, a copy of its own; the writer is empty again. */
-  take({ from, link, number }: RelayPlace): Uint8Array {
+  take({ from, generation, number }: RelayPlace): Uint8Array {
     this.#bytes[0] = RELAY_VERSION;
     this.#bytes.write(from, 1, UUID_CHARS, "latin1");
-    this.#bytes.writeUInt32BE(link, LINK_AT);
-    this.#bytes.writeUInt32BE(number, LINK_AT + 4);
+    this.#bytes.writeUInt32BE(generation, PLACE_AT);
+    this.#bytes.writeUInt32BE(number, PLACE_AT + 4);
     const message = Buffer.from(this.#bytes.subarray(0, this.#used));
     this.clear();
     return message;
@@ -225,13 +219,12 @@ export function readRelayMessage(message: Uint8Array): RelayMessage | undefined 
     records.push(record);
     at = end;
   }
-  const from = bytes.toString("latin1", 1, LINK_AT);
-  return { from, link: bytes.readUInt32BE(LINK_AT), number: bytes.readUInt32BE(LINK_AT + 4), records };
+  const from = bytes.toString("latin1", 1, PLACE_AT);
+  const generation = bytes.readUInt32BE(PLACE_AT);
+  return { from, generation, number: bytes.readUInt32BE(PLACE_AT + 4), records };
 }
 
 function readRecord(kind: number, payload: Buffer): RelayRecord | undefined {
-  if (kind === KIND.reset)
-    return payload.length === 4 ? { kind: "reset", link: payload.readUInt32BE() } : undefined;
   if (kind === KIND.taken)
     return payload.length === 8 ? { kind: "taken", bytes: payload.readDoubleBE() } : undefined;
   if (kind === KIND.deliver) return readDeliver(payload);

@@ -1,7 +1,8 @@
 /**
- * One node's side of what it says to another. Messages are numbered. Where one is missing, or the bus was lost, every
- * connection of the link ends with an error that its client can come back from, and a new link begins: `resume` then gives
- * what was missed. Nothing is sent again here.
+ * What two nodes say to each other. Messages are numbered. Where one is missing, or the bus was lost, every connection of the
+ * link ends with an error that its client can come back from, and the next generation of the link begins: `resume` then gives
+ * what was missed. Nothing is sent again here. Both nodes are in one generation. The newer one holds where something was said in
+ * it, and what comes of an older one belongs to connections that are over.
  *
  *   records --> writer --end of this turn, or half a message--> bus.publish
  *   taken   <-- each eighth of the window that the other has read; beyond the window listeners count as slow
@@ -31,11 +32,13 @@ export interface RelayLinkOptions {
   readonly onRecord: (record: ConnectionRecord) => void;
   /** The other has read on: who was slow because of the link may go on. */
   readonly onRoom: () => void;
-  /** All of its connections are over. A new link begins when the next record is written. */
+  /** Default 0: the two have never met. */
+  readonly generation?: number;
+  /** All of its connections are over. */
   readonly onLost: (error: GatewayError) => void;
 }
 
-export type ConnectionRecord = Exclude<RelayRecord, { readonly kind: "taken" | "reset" }>;
+export type ConnectionRecord = Exclude<RelayRecord, { readonly kind: "taken" }>;
 
 /** What waits to be written and is not taken by the bus at the end of a turn would grow without end. */
 const MAX_UNTAKEN_WINDOWS = 4;
@@ -43,7 +46,8 @@ const MAX_UNTAKEN_WINDOWS = 4;
 export class RelayLink {
   readonly #options: RelayLinkOptions;
   readonly #writer = new RelayWriter();
-  #id = 0;
+  #generation: number;
+  /** Of the next message. */
   #number = 0;
   #flushing: NodeJS.Immediate | null = null;
   #sentBytes = 0;
@@ -51,13 +55,19 @@ export class RelayLink {
   #wasFull = false;
   /** The batch of the last record; null: it was none. */
   #batch: { readonly items: readonly RelayDelivery[]; readonly offsets: OffsetUnit } | null = null;
-  /** The other's link; null: nothing has come yet. */
-  #other: { readonly id: number; number: number; readBytes: number; reportedBytes: number } | null = null;
+  /** What has come of the other's messages. */
+  #heard = { number: 0, bytes: 0, reportedBytes: 0 };
+  /** Messages that the other has sent without knowing of this generation. */
+  #oldMessages = 0;
   #isClosed = false;
 
   constructor(options: RelayLinkOptions) {
     this.#options = options;
-    this.#id = newLinkId();
+    this.#generation = options.generation ?? 0;
+  }
+
+  get generation(): number {
+    return this.#generation;
   }
 
   /** So much is under way, or waits for the end of the turn, that listeners have to wait, and clients with what they say. */
@@ -68,6 +78,11 @@ export class RelayLink {
   /** Who says something all the same is refused: nobody who sends without end ends the connections of others. */
   get isOverfull(): boolean {
     return this.#untakenBytes > this.#options.windowBytes;
+  }
+
+  /** Nobody has said anything in this generation. */
+  get #isUnused(): boolean {
+    return this.#number + this.#heard.number + this.#writer.length === 0;
   }
 
   get #untakenBytes(): number {
@@ -119,34 +134,35 @@ export class RelayLink {
   }
 
   /** A message has come. */
-  read({ link, number, records }: RelayMessage, length: number): void {
+  read({ generation, number, records }: RelayMessage, length: number): void {
     if (this.#isClosed) return;
-    if (this.#other?.id !== link && !this.#follow(link, number)) return;
-    const other = this.#other;
-    if (other === null) return;
-    if (other.number !== number) {
-      this.#other = null;
-      this.#reset(link, `message ${other.number} is missing`);
+    if (generation < this.#generation && !(this.#isUnused && number === 0)) {
+      this.#oldHeard();
       return;
     }
-    other.number += 1;
-    other.readBytes += length;
+    if (generation !== this.#generation) this.#begin(generation, relayLost("the other node began again"));
+    const heard = this.#heard;
+    if (heard.number !== number) {
+      this.lose(relayLost(`message ${heard.number} is missing`));
+      return;
+    }
+    heard.number += 1;
+    heard.bytes += length;
     for (const record of records) {
       this.#take(record);
       // A listener may have ended it.
-      if (this.#other !== other) return;
+      if (this.#heard !== heard) return;
     }
-    if (other.readBytes - other.reportedBytes < this.#options.windowBytes / 8) return;
-    other.reportedBytes = other.readBytes;
-    this.write((writer) => writer.taken(other.readBytes));
+    if (heard.bytes - heard.reportedBytes < this.#options.windowBytes / 8) return;
+    heard.reportedBytes = heard.bytes;
+    this.write((writer) => writer.taken(heard.bytes));
   }
 
-  /** Every connection is over; the next record begins a new link. */
+  /** Every connection is over, and the next generation begins. */
   lose(error: GatewayError): void {
     if (this.#isClosed) return;
-    this.#begin();
-    this.#other = null;
-    this.#options.onLost(error);
+    this.#begin(this.#generation + 1, error);
+    this.#send();
   }
 
   /** Sends what waits, now. */
@@ -170,9 +186,7 @@ export class RelayLink {
   }
 
   #take(record: RelayRecord): void {
-    if (record.kind === "reset") {
-      if (record.link === this.#id) this.lose(relayLost("the other node misses a message"));
-    } else if (record.kind === "taken") {
+    if (record.kind === "taken") {
       this.#takenBytes = Math.max(this.#takenBytes, Math.min(record.bytes, this.#sentBytes));
       if (!this.#wasFull || this.#untakenBytes > this.#options.windowBytes / 4) return;
       this.#wasFull = false;
@@ -182,30 +196,24 @@ export class RelayLink {
     }
   }
 
-  /** The other has begun a link: what stood on its former one is over. */
-  #follow(link: number, number: number): boolean {
-    if (number !== 0) {
-      this.#reset(link, "the link is unknown");
-      return false;
-    }
-    if (this.#other !== null) this.lose(relayLost("the other node began again"));
-    this.#other = { id: link, number: 0, readBytes: 0, reportedBytes: 0 };
-    return true;
+  /** It is under way when the other begins this generation; or the other has not heard of that, as its announcement was lost. */
+  #oldHeard(): void {
+    this.#oldMessages += 1;
+    const isTold = this.#number > 0 && !Number.isInteger(Math.log2(this.#oldMessages));
+    if (!isTold) this.#send();
   }
 
-  #reset(link: number, why: string): void {
-    this.lose(relayLost(why));
-    this.write((writer) => writer.reset(link));
-  }
-
-  #begin(): void {
-    this.#id = newLinkId();
+  #begin(generation: number, error: GatewayError): void {
+    this.#generation = generation;
     this.#number = 0;
     this.#sentBytes = 0;
     this.#takenBytes = 0;
     this.#wasFull = false;
     this.#batch = null;
     this.#writer.clear();
+    this.#heard = { number: 0, bytes: 0, reportedBytes: 0 };
+    this.#oldMessages = 0;
+    this.#options.onLost(error);
   }
 
   #written(): void {
@@ -222,18 +230,25 @@ export class RelayLink {
   }
 
   #flush(): void {
+    if (this.#writer.length > 0) this.#send();
+  }
+
+  /** What waits. Without any of that it is the generation alone: where the bus does not take it, a later message has it. */
+  #send(): void {
     if (this.#flushing !== null) clearImmediate(this.#flushing);
     this.#flushing = null;
     this.#batch = null;
-    if (this.#writer.length === 0) return;
-    const bytes = this.#writer.take({ from: this.#options.from, link: this.#id, number: this.#number });
+    const { from, publish } = this.#options;
+    const isEmpty = this.#writer.length === 0;
+    const bytes = this.#writer.take({ from, generation: this.#generation, number: this.#number });
+    try {
+      publish(bytes);
+    } catch (thrown) {
+      if (!isEmpty) this.#begin(this.#generation + 1, toGatewayError(thrown));
+      return;
+    }
     this.#number += 1;
     this.#sentBytes += bytes.length;
-    try {
-      this.#options.publish(bytes);
-    } catch (thrown) {
-      this.lose(toGatewayError(thrown));
-    }
   }
 }
 
@@ -241,9 +256,4 @@ export function relayLost(why: string): GatewayError {
   return new GatewayError("bus_lost", `Connection to the session's node is lost: ${why}`, {
     retryAfterMs: 500,
   });
-}
-
-/** Another one than before, also where the process has begun anew. */
-function newLinkId(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 0;
 }

@@ -12,7 +12,7 @@ import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import { type RelayDelivery, type RelayItem, readRelayMessage } from "./relay-format.ts";
-import { type ConnectionRecord, RelayLink, relayLost } from "./relay-link.ts";
+import { type ConnectionRecord, RelayLink, type RelayLinkOptions, relayLost } from "./relay-link.ts";
 
 /** What a client that arrived at another node asks for. `Facts`: what the owner has to know of it, as JSON. */
 export interface RelayHost<Facts, Connection> {
@@ -70,10 +70,13 @@ interface RelayTraffic {
 }
 
 const OVERFULL_RETRY_MS = 1000;
+const MAX_GENERATIONS = 1000;
 
 export class Relay<Facts, Connection> {
   readonly #options: RelayOptions<Facts, Connection>;
   readonly #peers = new Map<string, Peer<Facts, Connection>>();
+  /** Of processes that were taken for ended, and may not be: the generation that the link with each goes on with. */
+  readonly #generations = new Map<string, number>();
   readonly #traffic = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
   #handles: BusHandle[] = [];
   #isClosed = false;
@@ -125,6 +128,11 @@ export class Relay<Facts, Connection> {
     if (peer === undefined) return;
     this.#peers.delete(incarnation);
     peer.end(relayLost("the node is gone"));
+    this.#generations.set(incarnation, peer.generation);
+    for (const oldest of this.#generations.keys()) {
+      if (this.#generations.size <= MAX_GENERATIONS) break;
+      this.#generations.delete(oldest);
+    }
   }
 
   /** Idempotent. */
@@ -161,7 +169,12 @@ export class Relay<Facts, Connection> {
   #peer(incarnation: string): Peer<Facts, Connection> {
     const known = this.#peers.get(incarnation);
     if (known !== undefined) return known;
-    const peer = new Peer(this.#options, (bytes) => this.#publish(incarnation, bytes));
+    const generation = this.#generations.get(incarnation) ?? 0;
+    this.#generations.delete(incarnation);
+    const peer = new Peer(this.#options, {
+      generation,
+      publish: (bytes) => this.#publish(incarnation, bytes),
+    });
     this.#peers.set(incarnation, peer);
     return peer;
   }
@@ -179,12 +192,16 @@ class Peer<Facts, Connection> {
   readonly #waiting: (() => void)[] = [];
   #nextNumber = 1;
 
-  constructor(options: RelayOptions<Facts, Connection>, publish: (bytes: Uint8Array) => void) {
+  constructor(
+    options: RelayOptions<Facts, Connection>,
+    { generation, publish }: Pick<RelayLinkOptions, "publish"> & { readonly generation: number },
+  ) {
     this.#options = options;
     const { bus, windowBytes } = options;
     this.#link = new RelayLink({
       from: options.incarnation,
       publish,
+      generation,
       maxMessageBytes: bus.maxMessageBytes,
       windowBytes,
       onRecord: (record) => this.#take(record),
@@ -231,6 +248,10 @@ class Peer<Facts, Connection> {
 
   read(message: Parameters<RelayLink["read"]>[0], length: number): void {
     this.#link.read(message, length);
+  }
+
+  get generation(): number {
+    return this.#link.generation;
   }
 
   lose(error: GatewayError): void {

@@ -1,5 +1,6 @@
 /** Which node goes on with another one's sessions when that has died. */
 import { createHash } from "node:crypto";
+import { takesSessions } from "../bus/heartbeat.ts";
 import type { NodeView } from "../bus/node-registry.ts";
 
 /**
@@ -17,7 +18,7 @@ export function chooseBuddy(
   const others = nodes.filter(
     (node) =>
       node.incarnation !== incarnation &&
-      !node.facts.isDraining &&
+      takesSessions(node.facts) &&
       (node.state === "alive" || (node.state === "suspect" && node.incarnation === current)),
   );
   const elsewhere = others.filter((node) => node.facts.machine !== machine);
