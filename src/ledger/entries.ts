@@ -11,7 +11,7 @@ export interface Payer {
 }
 
 /** How it is known what a request cost. `refused`: an error status, which is not billed. */
-export type CostSource = "header" | "counted" | "refused" | "cache";
+export type CostSource = "header" | "body" | "counted" | "refused" | "cache";
 
 interface Spoken extends Payer {
   /** Empty: it belongs to none. */

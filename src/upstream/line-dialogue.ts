@@ -79,6 +79,7 @@ export class LineDialogue implements Synthesis {
       },
       head: (head) => this.#head(head),
       chunk: (chunk) => this.#chunk(chunk),
+      billed: (characters) => handlers.billed?.(characters),
       end: () => this.#end(),
       error: (error) => this.#fail(error),
     });

@@ -31,6 +31,8 @@ export class RequestCost {
   #isSent = false;
   #isOver = false;
   #head: SynthesisHead | null = null;
+  /** Of the body. */
+  #billed: number | null = null;
   #audioBytes = 0;
 
   constructor(ledger: LedgerSink, request: SynthesisRequest, place: CostPlace) {
@@ -57,24 +59,34 @@ export class RequestCost {
     this.#audioBytes += bytes;
   }
 
+  billed(characters: number): void {
+    this.#billed = characters;
+  }
+
   /** Only the first call counts. One that never left costs nothing, and is not noted. */
   end(outcome: string, isRefused = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     if (!this.#isSent) return;
-    const billed = this.#head?.characterCost ?? null;
-    const source: CostSource = billed !== null ? "header" : isRefused ? "refused" : "counted";
+    const { billed, source } = this.#bill(isRefused);
     this.#ledger.add({
       type: "request",
       ...askedBy(this.#request),
       ...this.#place,
-      chars_billed: source === "refused" ? 0 : billed,
+      chars_billed: billed,
       source,
       audio_ms: Math.round(this.#audioBytes / bytesPerMs(this.#request.outputFormat)),
       cached: false,
       outcome,
       request_id: this.#head?.requestId ?? null,
     });
+  }
+
+  #bill(isRefused: boolean): { readonly billed: number | null; readonly source: CostSource } {
+    const named = this.#head?.characterCost;
+    if (named !== undefined) return { billed: named, source: "header" };
+    if (this.#billed !== null) return { billed: this.#billed, source: "body" };
+    return isRefused ? { billed: 0, source: "refused" } : { billed: null, source: "counted" };
   }
 }
 

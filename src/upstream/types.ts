@@ -104,7 +104,7 @@ export interface SynthesisChunk {
 }
 
 /**
- * Called in order: `requestSent?` (again after each `requestTurnedAway?`), `head`, `chunk`*, then exactly one of `end`
+ * Called in order: `requestSent?` (again after each `requestTurnedAway?`), `head`, `chunk`*, `billed?`, then exactly one of `end`
  * and `error`; nothing after it and nothing after `abort()`. Called from the socket's own callback: they must not throw
  * and must not block.
  */
@@ -118,6 +118,8 @@ export interface SynthesisHandlers {
   requestTurnedAway?(): void;
   head(head: SynthesisHead): void;
   chunk(chunk: SynthesisChunk): void;
+  /** What the body says that it bills, in characters; what the head says is not repeated. */
+  billed?(characters: number): void;
   /** The response ended cleanly (chunked encoding closed). */
   end(): void;
   error(error: GatewayError): void;

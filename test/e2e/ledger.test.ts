@@ -18,7 +18,9 @@ import {
 } from "../helpers/fake-upstream.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { SPEECHIFY_BILLED, SPEECHIFY_KEY, SPEECHIFY_VOICE, speechify } from "../kit/vendors/speechify.ts";
 import { memoryIo } from "../unit/cli/memory-io.ts";
+import { configOf } from "../upstream/services/rig.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -183,6 +185,30 @@ test("a request whose answer never came is counted by its text, and says so", as
     { type: "request", chars_sent: 15, chars_billed: null, source: "counted", outcome: "aborted" },
   ]);
   expect((await usage(path, "--by", "tenant")).out).toMatch(/\n- +15 +100 % +1 /);
+});
+
+test("what a service bills stands in its body: utterance, ledger and metric have it, and the phrase cache costs nothing", async () => {
+  using folder = temporaryFolder();
+  const path = folder.file("usage.jsonl");
+  await using first = await startFakeUpstream();
+  await using service = await startFakeUpstream(speechify());
+  const services = [configOf("speechify", service.url, { key: SPEECHIFY_KEY })];
+  const gateway = await gatewayAt(first.url, { ledger: path, phraseCacheMb: 1 }, { services });
+  await using client = await TestClient.connect(gateway, "/live/s?format=pcm_24000&pace=burst");
+  const billed: (number | null)[] = [];
+  for (const count of [1, 2]) {
+    client.send({ type: "speak", text: "Hello there.", voice_id: `speechify:${SPEECHIFY_VOICE}` });
+    billed.push((await client.next("utterance.done", count)).characters_billed);
+  }
+  expect(billed).toEqual([SPEECHIFY_BILLED, 0]);
+  expect(gateway.counters.characters.billed).toBe(SPEECHIFY_BILLED);
+  await gateway.close();
+  const requests = linesIn(path).filter(({ type }) => type === "request");
+  expect(requests.map(({ chars_billed, source }) => [chars_billed, source])).toEqual([
+    [SPEECHIFY_BILLED, "body"],
+    [0, "cache"],
+  ]);
+  expect((await usage(path, "--by", "tenant")).out).toMatch(/\n- +99 +0 % +2 /);
 });
 
 test("a ledger that can't be written is refused at the start", async () => {

@@ -175,6 +175,7 @@ export class UpstreamAttempt implements Attempt {
       requestTurnedAway: () => this.#stopWaiting(),
       head: (head) => this.#onHead(head),
       chunk: (chunk) => this.#onChunk(chunk),
+      billed: (characters) => this.#noteBilled(characters),
       end: () => this.#onEnd(),
       error: (error) => this.#onError(error),
     });
@@ -223,16 +224,19 @@ export class UpstreamAttempt implements Attempt {
   #onHead(head: SynthesisHead): void {
     this.segment.times.headersMs = this.#options.clock.nowMs();
     this.requestId = head.requestId ?? null;
-    this.#span?.set({ "vw.request_id": head.requestId, "vw.characters_billed": head.characterCost });
+    this.#span?.set({ "vw.request_id": head.requestId });
     this.hasSteadyTimes = head.timesFrom === "response";
     this.hasNoTimes = head.timesFrom === "nowhere";
     this.standIn = head.standIn ?? null;
     this.timing = head.hasEstimatedTimes === true ? "estimated" : "exact";
-    if (head.characterCost !== undefined) {
-      this.#options.counters.characters.billed += head.characterCost;
-      this.#options.onBilled?.(head.characterCost);
-    }
+    if (head.characterCost !== undefined) this.#noteBilled(head.characterCost);
     if (head.ignored !== undefined) this.#options.onIgnored?.(head.ignored);
+  }
+
+  #noteBilled(characters: number): void {
+    this.#span?.set({ "vw.characters_billed": characters });
+    this.#options.counters.characters.billed += characters;
+    this.#options.onBilled?.(characters);
   }
 
   #onChunk(chunk: SynthesisChunk): void {

@@ -84,6 +84,7 @@ function tapedHandlers(
     requestTurnedAway: tape.callback(named("turnedAway"), () => handlers.requestTurnedAway?.()),
     head: tape.callback(named("head"), (head: Said<"head">) => handlers.head(head)),
     chunk: tape.callback(named("chunk"), (chunk: Said<"chunk">) => handlers.chunk(chunk)),
+    billed: tape.callback(named("billed"), (characters: number) => handlers.billed?.(characters)),
     end: tape.callback(named("end"), () => handlers.end()),
     error: tape.callback(named("error"), (error: Said<"error">) => handlers.error(error)),
   };

@@ -24,6 +24,8 @@ export interface PhraseSource {
   readonly ending: PhraseEnding | null;
   /** For one reader; null before the upstream has answered. */
   takeHead(): SynthesisHead | null;
+  /** For one reader; null: the body says nothing of it. */
+  takeBilled(): number | null;
   /** The receiver's own; undefined where it has not come. */
   takeChunk(index: number): SynthesisChunk | undefined;
   /** The reader paused, reads on, or has read. */
@@ -190,8 +192,11 @@ export class PhraseReader implements Synthesis {
     const { ending, length, isAnswered } = this.#source;
     if (ending === null || this.#cursor < length || (isAnswered && !this.hasBegun)) return;
     this.#leave();
-    if (ending.error === null) this.#handlers.end();
-    else {
+    if (ending.error === null) {
+      const billed = this.#source.takeBilled();
+      if (billed !== null) this.#handlers.billed?.(billed);
+      this.#handlers.end();
+    } else {
       this.#isSilent = true;
       this.#handlers.error(ending.error);
     }

@@ -66,6 +66,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   #answeredMs = 0;
   /** The first reader has the bill. */
   #isBilled = false;
+  /** By its body, until a reader has it. */
+  #billed: number | null = null;
   #isKept = true;
   #windowBytes = 0;
   #isSettled = false;
@@ -150,6 +152,10 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.#steer();
   }
 
+  billed(characters: number): void {
+    this.#billed = characters;
+  }
+
   end(): void {
     this.#finish({ error: null }, this.#isKept && this.#isSound);
   }
@@ -188,6 +194,12 @@ export class Recording implements SynthesisHandlers, PhraseSource {
       ...(timesFrom === undefined ? {} : { timesFrom }),
       ...(hasEstimatedTimes === undefined ? {} : { hasEstimatedTimes }),
     };
+  }
+
+  takeBilled(): number | null {
+    const billed = this.#billed;
+    this.#billed = null;
+    return billed;
   }
 
   takeChunk(index: number): SynthesisChunk | undefined {

@@ -80,6 +80,10 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers {
     this.#head = head;
   }
 
+  billed(characters: number): void {
+    this.#handlers.billed?.(characters);
+  }
+
   chunk(chunk: SynthesisChunk): void {
     this.#handHead();
     if (!this.#isOver) this.#handlers.chunk(chunk);

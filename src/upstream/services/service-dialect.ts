@@ -104,6 +104,9 @@ export class ServiceDialect implements Dialect {
       get isComplete() {
         return reader.isComplete === true;
       },
+      get billed() {
+        return reader.billed;
+      },
       end: () => {
         reader.end();
         const rest = this.#converter.finish();

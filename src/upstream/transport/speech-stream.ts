@@ -43,6 +43,8 @@ export interface BodyReader {
   push(piece: Buffer): void;
   /** On a socket: the answer has come to its end. */
   readonly isComplete?: boolean;
+  /** What it says that it bills, in characters; known at its end. */
+  readonly billed?: number | undefined;
   /** The body ended cleanly. */
   end(): void;
 }
@@ -172,8 +174,14 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     this.#dialect.close?.();
     // The last chunk came at the end, and its receiver may have given up on it.
     if (this.#isAborted) return;
+    if (reading.kind === "body" && reading.reader.billed !== undefined) this.#billed(reading.reader.billed);
     this.#cost?.end("done");
     this.#handlers.end();
+  }
+
+  #billed(characters: number): void {
+    this.#cost?.billed(characters);
+    this.#handlers.billed?.(characters);
   }
 
   error(error: GatewayError): void {

@@ -79,6 +79,10 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
     this.#options.handlers.requestTurnedAway?.();
   }
 
+  billed(characters: number): void {
+    this.#options.handlers.billed?.(characters);
+  }
+
   head(head: SynthesisHead): void {
     const told = this.#withoutOthers(head);
     const { prefix, voiceId } = this.#place;

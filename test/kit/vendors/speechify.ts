@@ -7,6 +7,8 @@ import { htmlPage, jsonError, type TimedOptions, type TimedWriter, timedSteps } 
 
 export const SPEECHIFY_KEY = "sk_speechify_0123456789";
 export const SPEECHIFY_VOICE = "geffen_32";
+/** What it says of each answer, in characters: unlike any text's length, as markup may count otherwise. */
+export const SPEECHIFY_BILLED = 99;
 const FORMATS = [8000, 16_000, 22_050, 24_000, 44_100, 48_000].map((rate) => `pcm_${rate}`);
 
 interface Request {
@@ -63,7 +65,7 @@ const WRITER: TimedWriter = {
       })),
     }),
   error: (text) => event({ type: "speech.error", error: { code: "synthesis_failed", message: text } }),
-  end: event({ type: "speech.done", audio_duration_ms: 1 }),
+  end: event({ type: "speech.done", audio_duration_ms: 1, billable_characters_count: SPEECHIFY_BILLED }),
 };
 
 function event(value: { readonly type: string } & Readonly<Record<string, unknown>>): string {

@@ -84,11 +84,15 @@ function bodyOf(
 
 function read(sink: AnswerSink): BodyReader {
   let isDone = false;
-  return lineReader({
+  let billed: number | undefined;
+  const lines = lineReader({
     key: AUDIO,
     onLine: (value, audio) => {
       if (value.type === "speech.error") sink.fail({ body: value });
-      if (value.type === "speech.done") isDone = true;
+      if (value.type === "speech.done") {
+        isDone = true;
+        billed = countIn(value.billable_characters_count);
+      }
       if (value.type !== "speech.chunk") return;
       sink.piece({
         ...(audio === null ? {} : { audio, isChunk: true }),
@@ -99,6 +103,17 @@ function read(sink: AnswerSink): BodyReader {
       if (!isDone) throw truncated("its last event is missing");
     },
   });
+  return {
+    ...lines,
+    get billed() {
+      return billed;
+    },
+  };
+}
+
+/** undefined: it is no count. */
+function countIn(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
 function wordOf(mark: unknown): ServiceWord[] {
