@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AuditLog } from "./access/audit.ts";
-import { InsecureWarning, isInsecure } from "./access/binding.ts";
+import { InsecureWarning, openWays } from "./access/binding.ts";
 import { createDoor, type Door } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
@@ -208,7 +208,8 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
 
   const calls = openCalls(core, sessions, cluster);
   const parts = { upstreams, live, cluster, calls };
-  const insecure = isInsecure(config) ? new InsecureWarning({ host: config.host, log, clock }) : null;
+  const ways = openWays(config);
+  const insecure = ways.length > 0 ? new InsecureWarning({ ways, log, clock }) : null;
   begun.add(() => insecure?.close());
   const server = await listenToClients(core, parts);
   const metrics = metricsOf(core, parts, { server, isInsecure: insecure !== null });

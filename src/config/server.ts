@@ -48,7 +48,7 @@ export const SERVER = [
     kind: "boolean",
     default: false,
     about:
-      "Without keys, listen on an address that others reach: anybody there may listen, speak and spend the key",
+      "Without keys, start although others reach host, ops-host or a proxy of trusted-proxies: they may listen, speak and spend the key",
   },
   {
     key: "keysFile",

@@ -110,6 +110,15 @@ describe.skipIf(missing !== undefined)(
       );
     });
 
+    test.each([
+      ["ops-host", ["--ops-host", "0.0.0.0"], /operations port at 0\.0\.0\.0 may read what is said/],
+      ["trusted-proxies", ["--trusted-proxies", "127.0.0.1"], /reverse proxy at 127\.0\.0\.1 may listen/],
+    ])("without keys does not start with %s, and says what others could do", async (_name, flags, says) => {
+      const { code, stderr } = await run(["serve", "--port", "0", ...flags]);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(says)]);
+      expect(stderr).toMatch(/--keys-file.*--insecure/s);
+    });
+
     test("prints where its metrics are; an operations port in use exits with 3 and names its setting", async () => {
       const opsUrl = /Ops {3}(http:\S+)\/metrics\n/.exec(served.stdout)?.[1] ?? "";
       expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain("voicewire_sessions 0\n");

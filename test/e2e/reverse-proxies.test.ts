@@ -266,9 +266,9 @@ for (const [kind, settings] of KINDS) {
         const [, flags = ""] = /voicewire serve (.*)/.exec(config) ?? [];
         const audit = folder.file("audit.jsonl");
         const { program, url } = await serve([
-          ...flags.split(" "),
+          ...flags.replace("keys.json", keys.path).split(" "),
           ...("proxyProtocol" in settings ? ["--proxy-protocol"] : []),
-          ...["--keys-file", keys.path, "--audit-log", audit],
+          ...["--audit-log", audit],
         ]);
         await using _ = program;
         await using proxy = await startProxy(kind, Number(new URL(url).port));

@@ -1,7 +1,7 @@
 /** The checks of `voicewire doctor`, in the order of what depends on what. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { isInsecure } from "../../access/binding.ts";
+import { openWays, remedyOf } from "../../access/binding.ts";
 import { OriginRules } from "../../access/origin-rules.ts";
 import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../audio/codecs/g711.ts";
 import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
@@ -20,7 +20,7 @@ import {
   readCertificate,
 } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
-import { areKeysReadable, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
+import { areKeysReadable, outsideNames, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
 import { fetchVoices } from "../say/voices.ts";
 import { listenFailure, portAdvice } from "../serve/port-check.ts";
 import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
@@ -329,11 +329,14 @@ async function checkKeys({ config }: CheckContext): Promise<CheckResult> {
 /** What a stranger could do. */
 async function checkAccess({ config }: CheckContext): Promise<CheckResult> {
   const detail = strangersMay(config);
-  if (!isInsecure(config)) return { status: "ok", detail };
-  const fix = config.insecure
-    ? "set --keys-file (`voicewire keys new app` makes one), or listen on 127.0.0.1"
-    : "serve refuses to start so: set --keys-file (`voicewire keys new app` makes one), or listen on 127.0.0.1";
-  return { status: config.insecure ? "warn" : "fail", detail, fix };
+  const ways = openWays(config);
+  if (ways.length > 0) {
+    const remedy = remedyOf(ways);
+    if (config.insecure) return { status: "warn", detail, fix: remedy };
+    return { status: "fail", detail, fix: `serve refuses to start so: ${remedy}` };
+  }
+  if (outsideNames(config).length === 0) return { status: "ok", detail };
+  return { status: "warn", detail, fix: "set --keys-file (`voicewire keys new app` makes one)" };
 }
 
 /** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */

@@ -1,17 +1,32 @@
 /** What somebody without a key may do at a gateway with these settings, and may read on the way to it, in plain words. */
-import { isInsecure } from "../../access/binding.ts";
+import { type Binding, openWays } from "../../access/binding.ts";
 import { isLoopback } from "../../access/origin-rules.ts";
 import type { Config } from "../../config.ts";
 
-type AccessSettings = Pick<Config, "host" | "keysFile" | "allowedOrigins">;
+type AccessSettings = Binding & Pick<Config, "allowedOrigins" | "allowedHosts" | "publicUrl">;
 
-export function strangersMay({ host, keysFile, allowedOrigins }: AccessSettings): string {
+export function strangersMay(settings: AccessSettings): string {
+  const { keysFile, allowedOrigins } = settings;
   if (keysFile !== "") return "who shows no key or token gets the page, /healthz and /readyz, nothing else";
-  if (isInsecure({ host, keysFile })) {
-    return `whoever reaches ${host} may listen to every session, speak, and spend the upstream's key`;
-  }
+  const ways = openWays(settings);
+  if (ways.length > 0) return ways.map(({ consequence }) => consequence).join("; ");
   const others = allowedOrigins === "" ? "" : `, and web pages of ${allowedOrigins},`;
-  return `programs and web pages of this machine${others} may use the gateway, nobody else`;
+  const names = outsideNames(settings);
+  const rest =
+    names.length === 0 ? "nobody else" : `and whoever a proxy or tunnel brings here as ${names.join(" or ")}`;
+  return `programs and web pages of this machine${others} may use the gateway, ${rest}`;
+}
+
+/** Names by which a gateway without keys takes requests though no program of this machine needs them. */
+export function outsideNames({
+  keysFile,
+  allowedHosts,
+  publicUrl,
+}: Pick<AccessSettings, "keysFile" | "allowedHosts" | "publicUrl">): string[] {
+  if (keysFile !== "") return [];
+  const ofUrl = URL.canParse(publicUrl) ? [new URL(publicUrl).hostname] : [];
+  const listed = allowedHosts.split(",").map((name) => name.trim());
+  return [...new Set([...ofUrl, ...listed])].filter((name) => name !== "" && !isLoopback(name));
 }
 
 type NetworkSettings = Pick<Config, "host" | "keysFile" | "tlsCert" | "trustedProxies">;

@@ -62,7 +62,10 @@ async function startOwn({ clock, env }: Io, settings: Config): Promise<GatewayTa
     port: 0,
     tlsCert: "",
     tlsKey: "",
+    opsHost: "127.0.0.1",
     opsPort: "off",
+    trustedProxies: "",
+    proxyProtocol: false,
     keysFile: "",
     logLevel: "silent",
   };

@@ -348,4 +348,33 @@ describe("doctor", () => {
       detail: expect.stringContaining("who shows no key or token"),
     });
   });
+
+  test("says without keys who comes by the operations port, a proxy or a name", async () => {
+    await keys("new", "app");
+    expect(await check("access", ["--ops-host", "0.0.0.0"])).toMatchObject({
+      status: "fail",
+      detail: expect.stringContaining("may read what is said in every session"),
+      fix: expect.stringContaining("operations port on 127.0.0.1"),
+    });
+    expect(await check("access", ["--trusted-proxies", "127.0.0.1"])).toMatchObject({
+      status: "fail",
+      detail: expect.stringMatching(/whoever reaches the reverse proxy at 127\.0\.0\.1 may listen/),
+    });
+    const named = [
+      "--allowed-hosts",
+      "voice.example.com,127.0.0.2",
+      "--public-url",
+      "wss://calls.example.com",
+    ];
+    expect(await check("access", named)).toMatchObject({
+      status: "warn",
+      detail: expect.stringMatching(/brings here as calls\.example\.com or voice\.example\.com$/),
+      fix: expect.stringContaining("--keys-file"),
+    });
+    expect(await check("access", [...named, "--keys-file", file])).toMatchObject({ status: "ok" });
+    expect(await check("access", [])).toMatchObject({
+      status: "ok",
+      detail: expect.stringMatching(/of this machine may use the gateway, nobody else$/),
+    });
+  });
 });
