@@ -275,6 +275,35 @@ describe("with keys", () => {
     expect(JSON.stringify(audit.lines)).not.toMatch(/secret-name|Private/);
   });
 
+  it("who opens a session over HTTP stands there, too, with the session's digest", async () => {
+    await using client = await speaker("secret-name");
+    await client.next("hello");
+    audit.lines.length = 0;
+    const url = `${gateway.opsUrl}/admin/state?session=secret-name`;
+    expect((await fetch(url, { headers: bearer(tokenFor(ADMIN)) })).status).toBe(200);
+    expect(audit.lines).toMatchObject([
+      { audit: "admitted", surface: "/admin/state" },
+      { audit: "admitted", surface: "/admin/state", session: expect.stringMatching(/^[\w-]{16}$/) },
+    ]);
+    expect(JSON.stringify(audit.lines)).not.toContain("secret-name");
+  });
+
+  it("a session that the token does not name is a refusal there, once, on a socket and over HTTP", async () => {
+    await using client = await speaker("tour-1");
+    await client.next("hello");
+    const token = tokenFor({ sessions: ["support-*"], allow: ["admin"] });
+    audit.lines.length = 0;
+    await using watching = new Watching(gateway, { token, watch: { session: "tour-1" } });
+    await until("three answers", () => watching.messages.filter(({ type }) => type === "session").length > 2);
+    await fetch(`${gateway.opsUrl}/admin/state?session=tour-1`, { headers: bearer(token) });
+    const session = expect.stringMatching(/^[\w-]{16}$/) as unknown;
+    expect(audit.refused).toMatchObject([
+      { reason: "forbidden", surface: "/admin/live", subject: "ann", session },
+      { reason: "forbidden", surface: "/admin/state", subject: "ann", session },
+    ]);
+    expect(audit.lines.filter((line) => line.audit === "admitted" && "session" in line)).toEqual([]);
+  });
+
   it("shows what keys and tenants have used", async () => {
     await using client = await TestClient.connect(gateway, "/live/talk?format=none", {
       headers: bearer(keys.key),

@@ -12,9 +12,10 @@ import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
 import { acceptUpgrade, socketLimits, textReader } from "../sockets/websocket.ts";
 import type { LiveSource } from "./live-source.ts";
-import { type Arrived, mayRead, Watcher } from "./watcher.ts";
+import { type Arrived, openFor, Watcher } from "./watcher.ts";
 
 const SURFACE = "/admin/live";
+const STATE = "/admin/state";
 /** Each costs a view a second. */
 const MAX_WATCHERS = 16;
 const MAX_MESSAGE_BYTES = 4096;
@@ -32,9 +33,10 @@ export interface LiveViewOptions {
 
 export function routeLiveView(app: Routes, options: LiveViewOptions): void {
   routeLivePage(app, options.folder);
-  app.get("/admin/state", needs("admin"), (res, req, caller) => {
+  app.get(STATE, needs("admin"), (res, req, caller) => {
     const reply = new Reply(res, "same-origin");
-    stateFor(caller, req.getQuery() ?? "", options.source).then(
+    const address = requestAddress(res, req, options.door.proxyTrust);
+    stateFor({ caller, address }, req.getQuery() ?? "", options).then(
       (state) => reply.json(200, state),
       (thrown: unknown) => reply.fail(thrown),
     );
@@ -50,7 +52,11 @@ function routeLivePage(app: Routes, folder: string): void {
 }
 
 /** Rejects with invalid_field. */
-async function stateFor(caller: Caller, query: string, source: LiveSource) {
+async function stateFor(
+  { caller, address }: { readonly caller: Caller; readonly address: string },
+  query: string,
+  { source, door: { audit } }: LiveViewOptions,
+) {
   const result = LOOK_QUERY.safeParse(Object.fromEntries(new URLSearchParams(query)));
   if (!result.success) {
     const [issue] = result.error.issues;
@@ -60,9 +66,7 @@ async function stateFor(caller: Caller, query: string, source: LiveSource) {
   const { session: name, ...look } = result.data;
   const view = await source.look({ ...look, sessions: caller.sessionLists });
   if (name === "") return { view };
-  const opened = caller.may("admin", name)
-    ? await source.open({ name, showsText: mayRead(caller, name) })
-    : null;
+  const opened = await openFor({ caller, address, surface: STATE }, name, { source, audit });
   return { view, opened };
 }
 

@@ -9,7 +9,7 @@ import type { Lease } from "../../access/lease.ts";
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { errorBody } from "../../protocol/events.ts";
-import { type LiveMessage, WATCH } from "../../protocol/live-view.ts";
+import { type LiveMessage, type OpenedSession, WATCH } from "../../protocol/live-view.ts";
 import { readJson } from "../../protocol/read-json.ts";
 import { UwsPort } from "../sockets/uws-port.ts";
 import type { LiveSource } from "./live-source.ts";
@@ -89,13 +89,13 @@ export class Watcher {
     return this.#lease?.caller ?? this.#arrived.caller;
   }
 
-  /** Who looks at one session stands in the audit log. */
-  #note(sessionId: string): void {
-    if (sessionId === this.#noted) return;
-    this.#noted = sessionId;
-    if (sessionId === "") return;
-    const { door, surface } = this.#options;
-    door.audit.admitted(this.#caller, { surface, address: this.#arrived.address, sessionId });
+  /** The session that is watched; who begins to watch another one stands in the audit log. */
+  #open(name: string): Promise<OpenedSession | null> {
+    const { source, door, surface } = this.#options;
+    const isNoted = name === this.#noted;
+    this.#noted = name;
+    const looking = { caller: this.#caller, address: this.#arrived.address, surface };
+    return openFor(looking, name, { source, ...(isNoted ? {} : { audit: door.audit }) });
   }
 
   #nextTick(): Timer {
@@ -117,14 +117,8 @@ export class Watcher {
   async #look(watch: ReturnType<typeof readWatch>, isViewDue: boolean): Promise<void> {
     const { source } = this.#options;
     const { session: name } = watch;
-    this.#note(name);
-    if (name !== "") {
-      const caller = this.#caller;
-      const opened = caller.may("admin", name)
-        ? await source.open({ name, showsText: mayRead(caller, name) })
-        : null;
-      this.#send({ type: "session", name, opened });
-    }
+    if (name === "") this.#noted = "";
+    else this.#send({ type: "session", name, opened: await this.#open(name) });
     if (!isViewDue) return;
     this.#send({ type: "view", view: await source.look({ ...watch, sessions: this.#caller.sessionLists }) });
   }
@@ -134,8 +128,31 @@ export class Watcher {
   }
 }
 
+/** Who asks to see a session, and where. */
+interface Looking {
+  readonly caller: Caller;
+  readonly address: string;
+  readonly surface: string;
+}
+
+/** A session, as far as the caller may see it; null: there is none of this name, or none for them. */
+export async function openFor(
+  { caller, ...place }: Looking,
+  name: string,
+  { source, audit }: { readonly source: LiveSource; readonly audit?: Door["audit"] },
+): Promise<OpenedSession | null> {
+  try {
+    caller.must("admin", name);
+  } catch (thrown) {
+    audit?.refused({ thrown, caller, ...place, sessionId: name });
+    return null;
+  }
+  audit?.admitted(caller, { ...place, sessionId: name });
+  return await source.open({ name, showsText: mayRead(caller, name) });
+}
+
 /** Whether words of a session may be read. What is said is as private as its audio. */
-export function mayRead(caller: Caller, sessionId: string): boolean {
+function mayRead(caller: Caller, sessionId: string): boolean {
   return caller.isAnybody || caller.may("listen", sessionId);
 }
 
