@@ -426,7 +426,8 @@ function sourceOf(req: HttpRequest): RequestSource {
 
 /**
  * They say how long a request is, for whom it is and from whom: of two, a proxy in front may believe the other one (RFC 9112
- * sections 3.2 and 6.3).
+ * sections 3.2 and 6.3). Subprotocols may come in several headers (RFC 6455 section 11.3.4), but the library reads one, and a
+ * token may stand in the other.
  */
 const ONCE: ReadonlySet<string> = new Set([
   "content-length",
@@ -434,6 +435,8 @@ const ONCE: ReadonlySet<string> = new Set([
   "origin",
   "authorization",
   "xi-api-key",
+  "x-telnyx-streaming-auth-token",
+  "sec-websocket-protocol",
 ]);
 
 /** None of these twice, and no empty Content-Length, which the library takes for none. Throws invalid_field. */
