@@ -14,6 +14,9 @@ import { callLikeTwilio } from "./caller.mjs";
 const gatewayUrl = process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080";
 const publicUrl = process.env.PUBLIC_URL ?? gatewayUrl;
 const port = Number(process.env.PORT ?? 0);
+/** A gateway that others reach has keys, or strangers would hear the calls. */
+const key = process.env.VOICEWIRE_KEY;
+const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
 
 function log(callSid, what) {
   console.log(`${callSid.slice(0, 6)}  ${what}`);
@@ -22,7 +25,7 @@ function log(callSid, what) {
 /** One call: opened when the carrier asks, closed when the call is over. */
 function answer(callSid) {
   const session = `call-${callSid}`;
-  const socket = new WebSocket(`${gatewayUrl}/live/${session}?role=speaker&events=call,dtmf`);
+  const socket = new WebSocket(`${gatewayUrl}/live/${session}?role=speaker&events=call,dtmf`, { headers });
   const send = (message) => socket.send(JSON.stringify(message));
   let isLeaving = false;
   const on = {
@@ -91,7 +94,7 @@ server.listen(port, async () => {
       { digit: "5", afterMs: 1800 },
       { digit: "9", afterMs: 1500 },
     ];
-    const call = await callLikeTwilio(answerUrl, { keys });
+    const call = await callLikeTwilio(answerUrl, { keys, headers });
     console.log(
       `The caller has heard ${Math.round(call.heardMs)} ms of speech; ${call.clears} times it was cut off.`,
     );

@@ -10,15 +10,15 @@ const SILENCE = Buffer.alloc(FRAME_MS * BYTES_PER_MS, 0xff).toString("base64");
 
 const id = (prefix) => prefix + randomBytes(16).toString("hex");
 
-/** `keys`: what is pressed, each so long after speech has begun (again). Resolves when the call is over. */
-export async function callLikeTwilio(answerUrl, { keys }) {
+/** `keys`: what is pressed, each so long after speech has begun (again). Resolves when the call is over. `headers`: of its stream. */
+export async function callLikeTwilio(answerUrl, { keys, headers = {} }) {
   const callSid = id("CA");
   const body = new URLSearchParams({ CallSid: callSid, From: "+15550100", To: "+15550199" });
   const twiml = await (await fetch(answerUrl, { method: "POST", body })).text();
   const url = /<Stream url="([^"]+)"/.exec(twiml)?.[1];
   const session = /<Parameter name="session" value="([^"]+)"/.exec(twiml)?.[1];
   if (url === undefined || session === undefined) throw new Error(`Not connected to a stream: ${twiml}`);
-  return streamLikeTwilio(url, { callSid, session, keys });
+  return streamLikeTwilio(url, { callSid, session, keys, headers });
 }
 
 /** The media stream of a call. `onPlayed`: each 20 ms, how much speech was played by then, ms. */

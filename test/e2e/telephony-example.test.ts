@@ -11,8 +11,8 @@ import { until } from "../helpers/until.ts";
 const BRIDGE = join(import.meta.dirname, "../../examples/telephony/bridge.mjs");
 const LISTEN = join(import.meta.dirname, "../../examples/telephony/listen.mjs");
 
-async function simulate(url: string): Promise<{ code: number; said: string }> {
-  const env = { ...process.env, VOICEWIRE_URL: url };
+async function simulate(url: string, key: string | null): Promise<{ code: number; said: string }> {
+  const env = { ...process.env, VOICEWIRE_URL: url, ...(key === null ? {} : { VOICEWIRE_KEY: key }) };
   const child = spawn(process.execPath, [BRIDGE, "--simulate"], { env, stdio: ["ignore", "pipe", "pipe"] });
   const said: string[] = [];
   child.stdout.on("data", (piece: Buffer) => said.push(piece.toString()));
@@ -21,26 +21,35 @@ async function simulate(url: string): Promise<{ code: number; said: string }> {
   return { code, said: said.join("") };
 }
 
-it.concurrent("answers, stops at a key, says what was heard, says goodbye and hangs up", {
-  timeout: 60_000,
-}, async () => {
-  const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
-  try {
-    await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
-    const { code, said } = await simulate(gateway.wsUrl);
-    expect(said).toMatch(/call started/);
-    // How far it got until the key came is a matter of time.
-    expect(said).toMatch(/heard "Hello\.[^"]*" \(\d+ ms, by mark\)/);
-    expect(said).toMatch(/heard "You[^"]*" \(\d+ ms, by mark\)/);
-    expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
-    expect(said).toMatch(/call ended/);
-    expect(code).toBe(0);
-    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
-    expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
-  } finally {
-    await service.close();
-  }
-});
+it.concurrent.each([
+  ["without keys", false],
+  ["with keys", true],
+])(
+  "%s answers, stops at a key, says what was heard, says goodbye and hangs up",
+  {
+    timeout: 60_000,
+  },
+  async (_name, hasKeys) => {
+    using keys = new TestKeys();
+    const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
+    try {
+      const settings = { voice: "", ...(hasKeys ? { keysFile: keys.path } : {}) };
+      await using gateway = await gatewayAt(service.url, settings, { upstreamKey: "gateway-key" });
+      const { code, said } = await simulate(gateway.wsUrl, hasKeys ? keys.key : null);
+      expect(said).toMatch(/call started/);
+      // How far it got until the key came is a matter of time.
+      expect(said).toMatch(/heard "Hello\.[^"]*" \(\d+ ms, by mark\)/);
+      expect(said).toMatch(/heard "You[^"]*" \(\d+ ms, by mark\)/);
+      expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
+      expect(said).toMatch(/call ended/);
+      expect(code).toBe(0);
+      const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+      expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
+    } finally {
+      await service.close();
+    }
+  },
+);
 
 it.concurrent("listens to a session with a key, and says how much it has heard", {
   timeout: 60_000,
