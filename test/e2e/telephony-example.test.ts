@@ -4,15 +4,15 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { startService } from "../../src/service/service.ts";
-import { TestKeys } from "../helpers/key-file.ts";
+import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
 const BRIDGE = join(import.meta.dirname, "../../examples/telephony/bridge.mjs");
 const LISTEN = join(import.meta.dirname, "../../examples/telephony/listen.mjs");
 
-async function simulate(url: string, key: string | null): Promise<{ code: number; said: string }> {
-  const env = { ...process.env, VOICEWIRE_URL: url, ...(key === null ? {} : { VOICEWIRE_KEY: key }) };
+async function simulate(url: string, more: NodeJS.ProcessEnv = {}): Promise<{ code: number; said: string }> {
+  const env = { ...process.env, VOICEWIRE_URL: url, ...more };
   const child = spawn(process.execPath, [BRIDGE, "--simulate"], { env, stdio: ["ignore", "pipe", "pipe"] });
   const said: string[] = [];
   child.stdout.on("data", (piece: Buffer) => said.push(piece.toString()));
@@ -26,16 +26,15 @@ it.concurrent.each([
   ["with keys", true],
 ])(
   "%s answers, stops at a key, says what was heard, says goodbye and hangs up",
-  {
-    timeout: 60_000,
-  },
+  { timeout: 60_000 },
   async (_name, hasKeys) => {
-    using keys = new TestKeys();
+    const admin = { sessions: ["*"], allow: ["admin"] };
+    using keys = new TestKeys({ app: { grants: admin } });
     const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, key: "gateway-key" });
     try {
       const settings = { voice: "", ...(hasKeys ? { keysFile: keys.path } : {}) };
       await using gateway = await gatewayAt(service.url, settings, { upstreamKey: "gateway-key" });
-      const { code, said } = await simulate(gateway.wsUrl, hasKeys ? keys.key : null);
+      const { code, said } = await simulate(gateway.wsUrl, hasKeys ? { VOICEWIRE_KEY: keys.key } : {});
       expect(said).toMatch(/call started/);
       // How far it got until the key came is a matter of time.
       expect(said).toMatch(/heard "Hello\.[^"]*" \(\d+ ms, by mark\)/);
@@ -43,7 +42,8 @@ it.concurrent.each([
       expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
       expect(said).toMatch(/call ended/);
       expect(code).toBe(0);
-      const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+      const headers = { authorization: `Bearer ${tokenFor(admin)}` };
+      const metrics = await (await fetch(`${gateway.opsUrl}/metrics`, { headers })).text();
       expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
     } finally {
       await service.close();
