@@ -109,5 +109,8 @@ export function broken(what: string): GatewayError {
 }
 
 export function truncated(what: string): GatewayError {
-  return new GatewayError("upstream_truncated", `The upstream ended the speech early: ${what}`);
+  return new GatewayError(
+    "upstream_truncated",
+    `The upstream ended the speech early: ${what} (ask again; its log may say why)`,
+  );
 }

@@ -151,8 +151,7 @@ export class ServiceDialect implements Dialect {
     const { seconds } = this.#converter;
     const { blanked } = this.#options;
     if (seconds === 0) {
-      if (/[\p{L}\p{N}]/u.test(blanked))
-        throw truncated("it sent no audio at all, expected speech: its log may say why");
+      if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated("it sent no audio at all, expected speech");
       return;
     }
     const aligner = this.#aligner;
@@ -161,7 +160,7 @@ export class ServiceDialect implements Dialect {
       return;
     }
     const { unsaidLetters, endSeconds } = aligner;
-    if (aligner.isTimedToEnd) this.#checkRate(seconds, endSeconds);
+    if (aligner.isTimedToEnd) this.#checkRate(seconds, aligner.toldSeconds);
     const isTooShort = seconds - endSeconds < unsaidLetters * MIN_LETTER_SECONDS;
     if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort) throw truncated("the last words are missing");
   }

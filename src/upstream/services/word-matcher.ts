@@ -5,6 +5,7 @@
  *   text     I  have     25        cats .
  *   words    I  have  twenty five  cats       not found: they stand for the text between their neighbours
  *
+ * Where they stand for several words, nobody knows when each of those begins: none of them gets a time.
  * A word that was found too far away, or is too short to be sure of, waits until the next one follows it there.
  */
 import type { Alignment } from "../../timing/alignment.ts";
@@ -57,6 +58,9 @@ export class WordMatcher {
   /** Text up to here has its times, or never will. */
   #textAt = 0;
   #endSeconds = 0;
+  #toldSeconds = 0;
+  /** The word that came last has its time. */
+  #isLastTold = false;
   #hasTimes = false;
   /** What was placed last has its time. */
   #isEndTimed = false;
@@ -92,14 +96,19 @@ export class WordMatcher {
     return this.#endSeconds;
   }
 
+  /** End of the latest word that came, whether it is one of the text or not. */
+  get toldSeconds(): number {
+    return this.#toldSeconds;
+  }
+
   /** Whether so much of the text was passed over that nobody can have said it in the time between. */
   get hasLost(): boolean {
     return this.#hasLost;
   }
 
-  /** Whether the end of the text has its time, and all times could be believed. */
+  /** Whether the text was said to its end, which has its time, and all times could be believed. */
   get isTimedToEnd(): boolean {
-    return this.#isEndTimed && this.unsaidLetters === 0 && !this.#isLost;
+    return this.#isLastTold && this.unsaidLetters === 0 && !this.#isLost;
   }
 
   /** The characters that these words time; null: none yet. */
@@ -122,6 +131,8 @@ export class WordMatcher {
   #meet(word: ServiceWord): void {
     const { letters } = lettersOf(word.text);
     if (letters === "") return;
+    this.#isLastTold = Number.isFinite(word.endSeconds);
+    if (this.#isLastTold) this.#toldSeconds = Math.max(this.#toldSeconds, word.endSeconds);
     const last = this.#waiting.at(-1);
     const confirmed = last === undefined || last.maybeAt < 0 ? -1 : last.maybeAt + last.letters.length;
     if (last !== undefined && confirmed >= 0 && this.#isAt(letters, confirmed)) {
@@ -217,7 +228,8 @@ export class WordMatcher {
     }
     const fromLetter = this.#starts[this.#at] ?? end;
     const toLetter = this.#ends[this.#letterAt(end) - 1] ?? end;
-    const isTimed = first !== undefined && last !== undefined && this.#isBelieved(first);
+    const isBelieved = first !== undefined && last !== undefined && this.#isBelieved(first);
+    const isTimed = isBelieved && !isSeveralWords(this.#text.slice(fromLetter, toLetter));
     const startSeconds = isTimed ? Math.max(first.startSeconds, this.#endSeconds) : Number.NaN;
     this.#spread(fromLetter, this.#placedSeconds, startSeconds);
     this.#spread(toLetter, startSeconds, isTimed ? Math.max(last.endSeconds, startSeconds) : Number.NaN);
@@ -293,6 +305,11 @@ export class WordMatcher {
     this.#charEnds = [];
     return alignment;
   }
+}
+
+/** Two letters of a script without spaces may be two words. */
+function isSeveralWords(text: string): boolean {
+  return /\s/.test(text) || [...text].filter((character) => UNSPACED.test(character)).length > 1;
 }
 
 function lettersOf(text: string): {

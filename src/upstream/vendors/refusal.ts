@@ -60,6 +60,15 @@ const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
   upstream_protocol: "The upstream answered with a status that is not of its interface (expected 200)",
 };
 
+const DEFAULT_HEADLINE = "The upstream refused the request";
+/** Refusals of the built-in service about which a client can do something else than of others with that code. */
+const HEADLINES_OF_CODES: ReadonlyMap<string, string> = new Map([
+  [
+    "voice_model_broken",
+    "The upstream can't load the model of this voice (expected another voice; `voicewire doctor --voice-models` says why)",
+  ],
+]);
+
 /** Any answer that is not the 200 that was asked for. */
 export function refusalError(refusal: Refusal): GatewayError {
   const { status, headers } = refusal;
@@ -70,14 +79,12 @@ export function refusalError(refusal: Refusal): GatewayError {
   const retryAfterMs = status === 429 || status >= 500 ? readRetryAfterMs(headers) : undefined;
   const facts = [`status ${status}`, ...words.codes.filter((word) => !repeats(word, refusal.secrets))];
   if (words.about !== undefined) facts.push(`${field ?? "the request"}: ${words.about}`);
-  return new GatewayError(
-    code,
-    `${HEADLINES[code] ?? "The upstream refused the request"}: ${facts.join(", ")}`,
-    {
-      ...(field === undefined ? {} : { field }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    },
-  );
+  const special = words.codes.map((word) => HEADLINES_OF_CODES.get(word)).find((line) => line !== undefined);
+  const headline = special ?? HEADLINES[code] ?? DEFAULT_HEADLINE;
+  return new GatewayError(code, `${headline}: ${facts.join(", ")}`, {
+    ...(field === undefined ? {} : { field }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
 }
 
 /** `codes`: what the vendor calls it. */

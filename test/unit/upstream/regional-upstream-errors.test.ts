@@ -62,6 +62,16 @@ async function askRaw(bytes: string, request: SynthesisRequest = RAW_SPEECH): Pr
 }
 
 describe("a refusal", () => {
+  it("of a voice whose model can't be loaded says what to do, and names the field", async () => {
+    const detail = { code: "voice_model_broken", type: "validation_error", param: "voice_id" };
+    const { failure } = await askOf(jsonAnswer(400, { detail }));
+    expect(failure).toMatchObject({ code: "upstream_invalid", field: "voice_id", isRetryable: false });
+    expect(failure?.message).toBe(
+      "The upstream can't load the model of this voice (expected another voice; `voicewire doctor --voice-models` says why): " +
+        "status 400, voice_model_broken, validation_error",
+    );
+  });
+
   const VALIDATION = {
     detail: [
       {

@@ -55,6 +55,13 @@ describe("Cartesia", () => {
     expect(recorder.heads[0]?.ignored).toEqual(["text (markup)"]);
   });
 
+  it("its words in another order are no other rate", async () => {
+    const say = "and sleeps lazy dog over the jumps fox brown quick The".split(" ");
+    const { recorder } = await said({ say });
+    expect(recorder.failure).toBeNull();
+    expect(recorder.isEnded).toBe(true);
+  });
+
   it("is asked for no times where nobody wants any", async () => {
     const { recorder, request } = await said({}, { wantsTiming: false });
     expect(request?.json).toMatchObject({ add_timestamps: false });

@@ -115,6 +115,42 @@ describe("words in a text", () => {
     expect(timesOf("One, two, three, four.", untimed)).toBe("One-------three, four.");
   });
 
+  it("several words that are said in other words have no times: nobody knows when each begins", () => {
+    const timesOf = (text: string, words: string) =>
+      aligned(text, said(words)).times.map(([, start]) => start);
+    expect(timesOf("The fox jumps over", "The animal hops over")).toEqual([0, null, null, 3]);
+    expect(timesOf("Fox jumps over it", "animal hops over it")).toEqual([null, null, 2, 3]);
+    expect(timesOf("Over fox jumps", "Over animal hops")).toEqual([0, null, null]);
+    expect(timesOf("Fox jumps", "an animal hops")).toEqual([null, null]);
+  });
+
+  it("several letters of a script without spaces are taken for several words", () => {
+    const known = (text: string, words: string) => {
+      const aligner = new WordMatcher(text);
+      const given = [aligner.push(said(words)), aligner.finish()];
+      return given
+        .flatMap((alignment) => alignment?.character_start_times_seconds ?? [])
+        .map(Number.isFinite);
+    };
+    const [today, fine, weather, number] = ["\u4eca\u65e5", "\u597d", "\u5929\u6c14", "\u4e8c\u5341"];
+    expect(known(`${today}${weather}${fine}`, `${today} ab ${fine}`)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(known(`${today}20${fine}`, `${today} ${number} ${fine}`)).toEqual([true, true, true, true, true]);
+  });
+
+  it("knows when the last word ends, whether it is one of the text or not", () => {
+    const { aligner } = aligned("Hello there you", said("there you Hello"));
+    expect(aligner.isTimedToEnd).toBe(true);
+    expect(aligner.toldSeconds).toBe(1.5);
+    const untimed = said("Hello there").map((word) => ({ ...word, endSeconds: Number.NaN }));
+    expect(aligned("Hello there", untimed).aligner.isTimedToEnd).toBe(false);
+  });
+
   it("words that are not in the text change nothing", () => {
     expect(aligned("Hello there", said("Hello um there")).times).toEqual([
       ["Hello", 0, 1],
