@@ -30,6 +30,8 @@ export class CaptionsFeed {
   constructor(options: CaptionsFeedOptions) {
     this.#options = options;
     this.#files = new CaptionFiles(options);
+    // Who reads them while they are written is not to see those of another session.
+    this.#files.begin();
   }
 
   /** Files count from now on. */

@@ -1,5 +1,4 @@
 /** Writes frames into a file as they come: WAV, Ogg Opus, MP3 or the bare frames; `-` is stdout, bare. */
-import { closeSync, openSync, writeSync } from "node:fs";
 import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
 import { OPUS_LOOKAHEAD_48K } from "../../audio/codecs/opus-codec.ts";
 import { opusPacketSamples48k } from "../../audio/codecs/opus-packet.ts";
@@ -7,8 +6,8 @@ import { OggOpusWriter } from "../../audio/containers/ogg.ts";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/containers/wav.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import { usageError } from "../exit.ts";
 import type { Output } from "../io.ts";
+import { OutputFile } from "./output-file.ts";
 import type { OutputFormat } from "./output-plan.ts";
 
 export interface AudioFileOptions extends OutputFormat {
@@ -24,8 +23,10 @@ export interface AudioFileOptions extends OutputFormat {
 export async function prepareAudioFile(options: AudioFileOptions): Promise<() => AudioFile> {
   const wrapper = await wrapperOf(options);
   const { path, stdout } = options;
-  return () => new AudioFile(wrapper, path === "-" ? stdoutTarget(stdout) : fileTarget(path));
+  return () => new AudioFile(wrapper, path === "-" ? stdoutTarget(stdout) : new OutputFile(path, FILE));
 }
+
+const FILE = { what: "Output", flag: "out" } as const;
 
 /** What a container puts around and between the frames. */
 interface Wrapper {
@@ -43,20 +44,21 @@ interface Target {
   /** Writes over the beginning, where that can be done. */
   rewrite(header: Uint8Array): void;
   close(): void;
+  /** As `close`; where nothing was written, nothing is left. */
+  discard(): void;
 }
 
 export class AudioFile {
   readonly #wrapper: Wrapper;
   readonly #target: Target;
-  readonly #headerBytes: number;
+  #headerBytes = 0;
   #bytes = 0;
+  #hasBegun = false;
   #isClosed = false;
 
   constructor(wrapper: Wrapper, target: Target) {
     this.#wrapper = wrapper;
     this.#target = target;
-    this.#append(wrapper.header());
-    this.#headerBytes = this.#bytes;
   }
 
   /** What was written so far. */
@@ -65,7 +67,9 @@ export class AudioFile {
   }
 
   write(frame: Uint8Array): void {
-    if (!this.#isClosed) this.#append(this.#wrapper.frame(frame));
+    if (this.#isClosed) return;
+    this.#begin();
+    this.#append(this.#wrapper.frame(frame));
   }
 
   /** Completes the file: last page, last MP3 frame, sizes in the header. Idempotent. */
@@ -73,12 +77,27 @@ export class AudioFile {
     if (this.#isClosed) return;
     this.#isClosed = true;
     try {
+      this.#begin();
       this.#append(this.#wrapper.trailer());
       const header = this.#wrapper.finalHeader?.(this.#bytes - this.#headerBytes);
       if (header !== undefined) this.#target.rewrite(header);
     } finally {
       this.#target.close();
     }
+  }
+
+  /** No speech comes: what came is completed, and where none did there is no file, or the one that was there before. */
+  discard(): void {
+    if (this.#hasBegun) this.close();
+    this.#isClosed = true;
+    this.#target.discard();
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#append(this.#wrapper.header());
+    this.#headerBytes = this.#bytes;
   }
 
   #append(bytes: Uint8Array): void {
@@ -147,29 +166,6 @@ function stdoutTarget(stdout: Output): Target {
     append: (bytes) => stdout.write(bytes),
     rewrite: () => undefined,
     close: () => undefined,
+    discard: () => undefined,
   };
-}
-
-/** Synchronous: frames are small, and a disk that does not keep up must hold us up and not our memory. */
-function fileTarget(path: string): Target {
-  const descriptor = attempt(path, () => openSync(path, "w"));
-  return {
-    append: (bytes) => attempt(path, () => writeAll(descriptor, bytes)),
-    rewrite: (header) => attempt(path, () => void writeSync(descriptor, header, 0, header.length, 0)),
-    close: () => closeSync(descriptor),
-  };
-}
-
-/** A full disk or a missing folder is the user's to mend: said with the file's name. */
-function attempt<T>(path: string, action: () => T): T {
-  try {
-    return action();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw usageError(`Output "${path}" can't be written: ${reason}`, "out");
-  }
-}
-
-function writeAll(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
 }

@@ -2,13 +2,12 @@
  * Writes a session's cues as WebVTT and SRT. Times are counted from the first frame that was received, so that the
  * captions fit the audio file beside them. What is written stays: a cue waits until it has been played, since it may be cut.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
-import { GatewayError } from "../../errors.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../../protocol/captions.ts";
 import type { CueEvent, InterruptedEvent, UtteranceDoneEvent } from "../../protocol/events.ts";
 import { cutCue, FinalCues } from "../../protocol/final-cues.ts";
 import type { Cue } from "../../timing/cues/cue-builder.ts";
 import type { Output } from "../io.ts";
+import { OutputFile } from "./output-file.ts";
 
 export interface CaptionFilesOptions {
   /** Paths; `-` is stdout, undefined = none. */
@@ -22,13 +21,16 @@ export type CaptionEvent = CueEvent | InterruptedEvent | UtteranceDoneEvent;
 
 type Format = (cue: Cue, number: number) => string;
 
+interface CaptionFile {
+  readonly format: Format;
+  write(text: string): void;
+  close(): void;
+  discard(): void;
+}
+
 export class CaptionFiles {
   #originMs = 0;
-  readonly #files: {
-    readonly write: (text: string) => void;
-    readonly close: () => void;
-    readonly format: Format;
-  }[] = [];
+  readonly #files: CaptionFile[] = [];
   readonly #settling = new FinalCues();
   #lastWritten: CueEvent | undefined;
   #lastEndSeconds = 0;
@@ -37,11 +39,17 @@ export class CaptionFiles {
   /** Throws `invalid_config` where a file can't be written. */
   constructor({ vtt, srt, stdout }: CaptionFilesOptions) {
     if (vtt !== undefined) {
-      const file = openText(vtt, stdout);
-      file.write(VTT_HEADER);
-      this.#files.push({ ...file, format: (cue) => vttCue(cue, { hasWordTimes: true }) });
+      const format: Format = (cue) => vttCue(cue, { hasWordTimes: true });
+      this.#files.push({ ...openText(vtt, { stdout, header: VTT_HEADER, flag: "vtt" }), format });
     }
-    if (srt !== undefined) this.#files.push({ ...openText(srt, stdout), format: srtCue });
+    if (srt !== undefined) {
+      this.#files.push({ ...openText(srt, { stdout, header: "", flag: "srt" }), format: srtCue });
+    }
+  }
+
+  /** Empties the files now, and not with the first cue. */
+  begin(): void {
+    for (const file of this.#files) file.write("");
   }
 
   /** Timeline position of the first frame, ms: zero of the files' times. */
@@ -90,6 +98,12 @@ export class CaptionFiles {
     for (const file of this.#files.splice(0)) file.close();
   }
 
+  /** No speech comes: as `close`, but where nothing was written nothing is left. */
+  discard(): void {
+    this.#write(this.#settling.flush());
+    for (const file of this.#files.splice(0)) file.discard();
+  }
+
   /** Who joins again may get the cue that stands once more. */
   #isKnown(cue: CueEvent): boolean {
     const isSame = (other: CueEvent | undefined): boolean =>
@@ -117,14 +131,27 @@ function hasWordFrom(cue: CueEvent, atMs: number): boolean {
   return cue.lines.some((line) => line.words.some((word) => word.start_ms >= atMs));
 }
 
+interface TextOptions {
+  readonly stdout: Output;
+  readonly header: string;
+  readonly flag: string;
+}
+
 /** Opens a file for text; `-` is stdout. Throws `invalid_config` where it can't be written. */
-function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
-  if (path === "-") return { write: (text) => stdout.write(text), close: () => undefined };
-  try {
-    const descriptor = openSync(path, "w");
-    return { write: (text) => void writeSync(descriptor, text), close: () => closeSync(descriptor) };
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new GatewayError("invalid_config", `Captions "${path}" can't be written: ${reason}`, { cause });
+function openText(path: string, { stdout, header, flag }: TextOptions): Omit<CaptionFile, "format"> {
+  if (path === "-") {
+    stdout.write(header);
+    return { write: (text) => stdout.write(text), close: () => undefined, discard: () => undefined };
   }
+  const file = new OutputFile(path, { what: "Captions", flag });
+  let start = header;
+  const write = (text: string): void => {
+    file.append(Buffer.from(start + text));
+    start = "";
+  };
+  const close = (): void => {
+    write("");
+    file.close();
+  };
+  return { write, close, discard: () => file.discard() };
 }

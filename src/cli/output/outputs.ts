@@ -122,13 +122,18 @@ export class Outputs {
     this.#parts.player?.stop();
   }
 
-  /** Completes the files and says what was written. Idempotent. */
-  async close(): Promise<void> {
+  /** Completes the files and says what was written. `isFailed`: files of which nothing came are not left behind. Idempotent. */
+  async close({ isFailed = false } = {}): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { audio, captions, player } = this.#parts;
-    audio?.close();
-    captions.close();
+    if (isFailed && this.#audioMs === 0) {
+      audio?.discard();
+      captions.discard();
+    } else {
+      audio?.close();
+      captions.close();
+    }
     await player?.end();
     if (!this.#plan.isQuiet && this.#audioMs > 0) this.#io.stderr.write(this.#summary());
   }

@@ -116,10 +116,13 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
   });
   try {
     const outputs = openOutputs();
+    let isFailed = true;
     try {
-      return await new SpeechRun({ io, plan, connection, outputs }).run(text);
+      const code = await new SpeechRun({ io, plan, connection, outputs }).run(text);
+      isFailed = code !== EXIT.ok;
+      return code;
     } finally {
-      await outputs.close();
+      await outputs.close({ isFailed });
     }
   } finally {
     await connection.close();

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MPEGDecoder } from "mpg123-decoder";
@@ -49,6 +49,35 @@ describe("prepareAudioFile()", () => {
     const wav = await write("empty.wav", []);
     expect(wav.length).toBe(44);
     expect(wav.readUInt32LE(40)).toBe(0);
+  });
+
+  test("given up before a frame came, leaves no file, or the one that was there before", async () => {
+    const give = async (name: string, frames: readonly Uint8Array[]): Promise<string> => {
+      const path = join(folder, name);
+      const open = await prepareAudioFile({
+        path,
+        stdout: new MemoryOutput(),
+        ...outputFormatOf(path, undefined),
+      });
+      const file = open();
+      for (const frame of frames) file.write(frame);
+      file.discard();
+      file.discard();
+      return path;
+    };
+    expect(existsSync(await give("none.wav", []))).toBe(false);
+    const before = join(folder, "before.wav");
+    writeFileSync(before, "before");
+    await give("before.wav", []);
+    expect(readFileSync(before, "utf8")).toBe("before");
+    const wav = readFileSync(await give("before.wav", [Uint8Array.of(1, 2)]));
+    expect(wav.length).toBe(46);
+    expect(wav.readUInt32LE(40)).toBe(2);
+  });
+
+  test("a longer file that was there before is gone behind the new one's end", async () => {
+    writeFileSync(join(folder, "long.ulaw"), Buffer.alloc(5000));
+    expect([...(await write("long.ulaw", [Uint8Array.of(1, 2, 3)]))]).toEqual([1, 2, 3]);
   });
 
   test("mu-law, PCM and stdout are the frames and nothing else", async () => {

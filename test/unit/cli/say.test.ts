@@ -1,5 +1,5 @@
 /** `voicewire say` against a gateway that pauses, is interrupted and reports its latency on demand. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -221,6 +221,39 @@ test("--srt has what viewers of the gateway's captions see, also of others in th
   expect(srt).toBe(
     "1\n00:00:00,000 --> 00:00:00,900\nSomebody else.\n\n2\n00:00:01,000 --> 00:00:02,000\nThis is bold.\n\n",
   );
+});
+
+describe("files of speech that fails", () => {
+  const failing = (frames: number) =>
+    ScriptedGateway.start({
+      onJoin: (joined) => joined.hello(),
+      onCommand: (command, joined) => {
+        if (command.type !== "speak") return;
+        joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
+        joined.frames(Array<number>(frames).fill(7));
+        const error = { code: "upstream_failed", message: "It failed", retryable: true };
+        joined.event({ type: "error", utterance_id: command.utterance_id, ...error });
+      },
+    });
+  const files = ["wav", "vtt", "srt"].map((end) => join(folder, `failed.${end}`));
+  const flags = () => ["--out", "--vtt", "--srt"].flatMap((flag, index) => [flag, files[index] ?? ""]);
+
+  test("there are none where nothing was heard", async () => {
+    await using gateway = await failing(0);
+    const io = memoryIo(["say", "--url", gateway.url, ...flags(), "Hello"]);
+    expect(await runCli(io)).toBe(4);
+    expect(files.filter((file) => existsSync(file))).toEqual([]);
+    expect(io.stderr.text).not.toContain("Wrote");
+  });
+
+  test("they have what was heard, and it is said how much", async () => {
+    await using gateway = await failing(5);
+    const io = memoryIo(["say", "--url", gateway.url, ...flags(), "Hello"]);
+    expect(await runCli(io)).toBe(4);
+    expect(files.filter((file) => existsSync(file))).toEqual(files);
+    expect(io.stderr.text).toMatch(/Wrote .*failed\.wav: 0\.1 s of pcm_24000/);
+    expect(io.stderr.text).toContain("It failed");
+  });
 });
 
 test("--srt has nothing of what somebody else has cut before it was heard, and fits the file behind it", async () => {
