@@ -68,6 +68,21 @@ describe("a gateway with several upstreams", () => {
     expect(timesOf("prepared", 0)).toEqual(timesOf("spoken", spoken.start_ms));
   });
 
+  it("prepared speech is as long as the service made it, and heard without the silence at its ends", async () => {
+    await using all = await rig();
+    const { client } = all;
+    const text = "Hello there.";
+    client.send({ type: "prepare", prepared_id: "p", text, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    const { ms } = await client.next("prepared");
+    const { seconds, words } = speak(text, { sampleRate: 24_000 });
+    expect(ms).toBeCloseTo(seconds * 1000, 1);
+    client.send({ type: "play", prepared_id: "p" });
+    const heard = await client.next("utterance.done");
+    const spokenMs = 1000 * ((words.at(-1)?.end ?? 0) - (words[0]?.start ?? 0));
+    expect(heard.end_ms - heard.start_ms).toBeGreaterThan(spokenMs);
+    expect(heard.end_ms - heard.start_ms).toBeLessThan(ms - 100);
+  });
+
   it("words whose times go back are laid over the audio that is left", async () => {
     await using all = await rig({ fault: "times go back" });
     const { client } = all;
@@ -82,6 +97,22 @@ describe("a gateway with several upstreams", () => {
       expect(word?.end_ms).toBeGreaterThan((word?.start_ms ?? 0) + 20);
       expect(Math.abs((word?.start_ms ?? 0) - (start * 1000 - first))).toBeLessThan(400);
     }
+  });
+
+  it("text that a service says in other words: its words are all there, in order, and called estimated", async () => {
+    await using all = await rig({
+      say: "Every single thing was put quite otherwise by this service".split(" "),
+    });
+    const { client } = all;
+    client.send({ type: "speak", text: TEXT, voice_id: `cartesia:${CARTESIA_VOICE}` });
+    const done = await client.next("utterance.done");
+    expect(done).toMatchObject({ outcome: "done", timing: "estimated", characters_spoken: TEXT.length });
+    const events = client.eventsOf("words");
+    expect(events.map(({ timing }) => timing)).not.toContain("exact");
+    const words = events.flatMap((event) => event.words);
+    expect(words.map(({ text }) => text)).toEqual(TEXT.match(/\w+/g));
+    for (const [index, { start_ms }] of words.entries())
+      expect(start_ms).toBeGreaterThanOrEqual(words[index - 1]?.end_ms ?? 0);
   });
 
   it.each(["another rate", "half the rate"] as const)(
