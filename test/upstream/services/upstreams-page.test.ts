@@ -1,5 +1,5 @@
 /** The tables of services in docs/upstreams.md say what the adapters do. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Capabilities, Setting } from "../../../src/upstream/services/adapter.ts";
 import { SERVICES, type Service } from "../../../src/upstream/services/services.ts";
@@ -33,10 +33,13 @@ function capabilitiesOf({ create }: Service, baseUrl = "http://127.0.0.1:1"): Ca
   return create({ name: "one", key: "", baseUrl, model: "", sampleRate: null }).capabilities;
 }
 
-/** What it is asked by, its times, what it makes, its settings; and its address, key, requests and first audio. */
+/**
+ * What it is asked by, its times, what it makes, its settings; its address, key, requests and first audio; what is added to it,
+ * and what proves that.
+ */
 function rowsOf(name: string) {
-  const [made, limits] = ROWS.filter((row) => row.name === name).map(({ cells }) => cells);
-  return { made: made ?? [], limits: limits ?? [] };
+  const [made, limits, added] = ROWS.filter((row) => row.name === name).map(({ cells }) => cells);
+  return { made: made ?? [], limits: limits ?? [], added: added ?? [] };
 }
 
 function settingsOf({ settings, breaks }: Capabilities): string {
@@ -56,8 +59,8 @@ function firstAudioOf({ firstAudioMs }: Capabilities): string {
 }
 
 describe("docs/upstreams.md", () => {
-  it("has a row for each service in both tables, and no other", () => {
-    const names = Object.keys(SERVICES).flatMap((name) => [name, name]);
+  it("has a row for each service in all three tables, and no other", () => {
+    const names = Object.keys(SERVICES).flatMap((name) => [name, name, name]);
     expect(ROWS.map(({ name }) => name).sort()).toEqual(names.sort());
   });
 
@@ -83,6 +86,18 @@ describe("docs/upstreams.md", () => {
     const first =
       vendor === null ? firstAudioOf(all) : `${firstAudioOf(vendor)}; ${firstAudioOf(all)} of one's own`;
     expect(firstAudio).toBe(first);
+  });
+
+  it.each(Object.entries(SERVICES))("says what is added to %s, and which test proves it", (name, service) => {
+    const [added = "", proof = ""] = rowsOf(name).added;
+    const { times } = capabilitiesOf(service);
+    expect(added).toMatch(times === "none" ? /^estimated times/ : /^times of (?:characters|words)/);
+    expect(proof).toBe(`\`test/upstream/services/${name}.test.ts\``);
+    expect(existsSync(new URL(`${name}.test.ts`, import.meta.url))).toBe(true);
+  });
+
+  it("says that none was run against the real service", () => {
+    expect(PAGE).toContain("None of these was run against the real service");
   });
 
   it("says the longest text of those that have one", () => {
