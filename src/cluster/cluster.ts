@@ -120,10 +120,11 @@ export class Cluster {
 
   /** From now on clients that arrived at other nodes come to `host`. Rejects as the bus does. */
   async serve<Facts, Connection>(host: RelayHost<Facts, Connection>): Promise<void> {
-    const { bus, slowBytes, maxConnections } = this.#options;
+    const { bus, clock, slowBytes, maxConnections } = this.#options;
     await this.#takeover.serve();
     this.#relay = await Relay.open({
       bus,
+      clock,
       incarnation: this.#nodes.incarnation,
       host,
       windowBytes: WINDOW_BYTES,

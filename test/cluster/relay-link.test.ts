@@ -39,6 +39,11 @@ class Side {
     });
   }
 
+  /** As a node does each second. */
+  look(): void {
+    this.link.breakSilence(this.arrived.size + this.hosted.size > 0);
+  }
+
   open(): void {
     const connection = this.#next++;
     this.arrived.add(connection);
@@ -78,9 +83,15 @@ describe("a link between two nodes", () => {
           else if (step === "fail") from.link.lose(relayLost("the bus is lost"));
           else carry(from, to, step === "lose");
         }
-        // From here on nothing is lost; each says something, from which the other sees what it missed.
+        // From here on nothing is lost, and nobody speaks.
         for (const side of [one, two]) side.isCut = false;
         settle(one, two);
+        for (let look = 0; look < 4; look += 1) {
+          for (const side of [one, two]) side.look();
+          settle(one, two);
+        }
+        expect([...two.hosted]).toEqual(NUMBERS(one));
+        expect([...one.hosted]).toEqual(NUMBERS(two));
         for (let round = 0; round < 2; round += 1) {
           one.open();
           two.open();
@@ -116,7 +127,23 @@ describe("a link between two nodes", () => {
     two.open();
     settle(one, two);
     expect([...two.hosted]).toEqual(NUMBERS(one));
-    expect(one.losses).toBe(0);
+    expect([...one.hosted]).toEqual(NUMBERS(two));
+    expect([one.losses, two.hosted.size]).toEqual([0, 1]);
+    for (const { link } of [one, two]) link.close();
+  });
+
+  it("what was under way when one lost the bus keeps no client that has gone", () => {
+    const [one, two] = [new Side(), new Side()];
+    two.open();
+    two.isCut = true;
+    two.open();
+    two.isCut = false;
+    settle(one, two);
+    for (let look = 0; look < 2; look += 1) {
+      for (const side of [one, two]) side.look();
+      settle(one, two);
+    }
+    expect([...one.hosted]).toEqual([]);
     for (const { link } of [one, two]) link.close();
   });
 

@@ -10,7 +10,7 @@ import {
 import type { RelayItem } from "../../src/cluster/relay/relay-format.ts";
 import type { SendResult } from "../../src/delivery/listener.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { systemClock } from "../../src/kit/clock.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 
 interface Facts {
   readonly name: string;
@@ -75,6 +75,7 @@ async function node(
   };
   const relay = await Relay.open<Facts, HostedClient>({
     bus,
+    clock: hub.clock,
     incarnation: incarnationOf(letter),
     windowBytes: options.windowBytes ?? 1_048_576,
     slowBytes: 1000,
@@ -126,8 +127,9 @@ function mustHave<T>(value: T | undefined | null): T {
 }
 
 async function pair(options: { windowBytes?: number; maxConnections?: number } = {}) {
-  const hub = new MemoryHub({ clock: systemClock });
-  return { here: await node(hub, "a", options), owner: await node(hub, "b", options), hub };
+  const clock = new FakeClock();
+  const hub = new MemoryHub({ clock });
+  return { here: await node(hub, "a", options), owner: await node(hub, "b", options), clock };
 }
 
 describe("a client at another node than its session", () => {
@@ -415,6 +417,60 @@ describe("what is lost", () => {
     await settled();
     expect(owner.clients.at(-1)).toMatchObject({ name: "Ben", said: ["back"] });
     expect(owner.clients[0]?.closeCode).toBe(1006);
+  });
+
+  it("the last message before a silence: its client is told, and the owner sees it go", async () => {
+    for (const isOpening of [true, false]) {
+      const { here, owner, clock } = await pair();
+      here.lose(isOpening);
+      const socket = arrive(here, owner, "Ann");
+      await settled();
+      here.lose(false);
+      owner.lose(true);
+      owner.clients[0]?.listener.deliver([Uint8Array.of(1)], "utf16");
+      await settled();
+      owner.lose(false);
+      for (let look = 0; look < 2; look += 1) {
+        clock.advance(1000);
+        await settled();
+      }
+      expect(socket.ended).toEqual({ code: 4502, reason: "bus_lost" });
+      expect(owner.clients.map(({ closeCode }) => closeCode)).toEqual(isOpening ? [] : [1006]);
+    }
+  });
+
+  it("the bus of one side, for a moment: clients of the other are told", async () => {
+    const { here, owner, clock } = await pair();
+    const socket = arrive(here, owner, "Ann");
+    await settled();
+    owner.bus.cut();
+    owner.bus.heal();
+    expect(owner.clients[0]?.closeCode).toBe(1006);
+    for (let look = 0; look < 2; look += 1) {
+      clock.advance(1000);
+      await settled();
+    }
+    expect(socket.ended).toEqual({ code: 4502, reason: "bus_lost" });
+  });
+
+  it("nothing: a link with clients says so once a second where nobody speaks, one without says nothing", async () => {
+    const { here, owner, clock } = await pair();
+    const socket = arrive(here, owner, "Ann");
+    await settled();
+    const countAfter = async (ms: number): Promise<number[]> => {
+      for (const { published } of [here, owner]) published.length = 0;
+      for (let passed = 0; passed < ms; passed += 100) {
+        clock.advance(100);
+        await settled();
+      }
+      return [here, owner].map(({ published }) => published.length);
+    };
+    expect(await countAfter(1000)).toEqual([0, 0]);
+    expect(await countAfter(10_000)).toEqual([10, 10]);
+    expect(socket.ended).toBeNull();
+    socket.way?.closed(1000);
+    await settled();
+    expect(await countAfter(10_000)).toEqual([0, 0]);
   });
 
   it("bytes that are no message are passed over", async () => {

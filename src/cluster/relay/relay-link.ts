@@ -59,6 +59,8 @@ export class RelayLink {
   #heard = { number: 0, bytes: 0, reportedBytes: 0 };
   /** Messages that the other has sent without knowing of this generation. */
   #oldMessages = 0;
+  /** Nothing has left since it was looked last. */
+  #isSilent = false;
   #isClosed = false;
 
   constructor(options: RelayLinkOptions) {
@@ -165,6 +167,17 @@ export class RelayLink {
     this.#send();
   }
 
+  /**
+   * Called from time to time. Where nothing has left since then, the number of the next message does alone: by it the other sees
+   * whether the last one is missing, and otherwise would not until somebody speaks. Without clients it is said once in a
+   * generation, as the other may have some of before.
+   */
+  breakSilence(hasClients: boolean): void {
+    if (this.#isClosed) return;
+    if (this.#isSilent && (hasClients || this.#number === 0)) this.#send();
+    this.#isSilent = true;
+  }
+
   /** Sends what waits, now. */
   flush(): void {
     if (!this.#isClosed) this.#flush();
@@ -248,6 +261,7 @@ export class RelayLink {
       return;
     }
     this.#number += 1;
+    this.#isSilent = false;
     this.#sentBytes += bytes.length;
   }
 }

@@ -7,6 +7,7 @@
  */
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import { ERRORS, GatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
 import { ABNORMAL_CLOSURE, POLICY_VIOLATION } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
@@ -50,6 +51,7 @@ export interface OwnerConnection {
 
 export interface RelayOptions<Facts, Connection> {
   readonly bus: Bus;
+  readonly clock: Clock;
   /** This process: unlike that of any other, also of one that had the same name before. */
   readonly incarnation: string;
   readonly host: RelayHost<Facts, Connection>;
@@ -70,6 +72,8 @@ interface RelayTraffic {
 }
 
 const OVERFULL_RETRY_MS = 1000;
+/** So often each link with clients says something: who waits on the other side learns that a message is missing. */
+const LOOK_MS = 1000;
 const MAX_GENERATIONS = 1000;
 
 export class Relay<Facts, Connection> {
@@ -79,10 +83,12 @@ export class Relay<Facts, Connection> {
   readonly #generations = new Map<string, number>();
   readonly #traffic = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
   #handles: BusHandle[] = [];
+  #timer: Timer;
   #isClosed = false;
 
   private constructor(options: RelayOptions<Facts, Connection>) {
     this.#options = options;
+    this.#timer = this.#lookSoon();
   }
 
   get traffic(): RelayTraffic {
@@ -139,6 +145,7 @@ export class Relay<Facts, Connection> {
   close(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#timer.cancel();
     for (const handle of this.#handles) handle.close();
     for (const peer of this.#peers.values()) {
       // Sessions that have ended here have said so to their clients.
@@ -146,6 +153,14 @@ export class Relay<Facts, Connection> {
       peer.end(error);
     }
     this.#peers.clear();
+  }
+
+  #lookSoon(): Timer {
+    const { clock } = this.#options;
+    return clock.at(clock.nowMs() + LOOK_MS, () => {
+      this.#timer = this.#lookSoon();
+      for (const peer of this.#peers.values()) peer.breakSilence();
+    });
   }
 
   #loseAll(error: GatewayError): void {
@@ -256,6 +271,10 @@ class Peer<Facts, Connection> {
 
   lose(error: GatewayError): void {
     this.#link.lose(error);
+  }
+
+  breakSilence(): void {
+    this.#link.breakSilence(this.arrived.size + this.hosted.size > 0);
   }
 
   flush(): void {
