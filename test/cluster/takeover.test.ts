@@ -332,6 +332,41 @@ describe("a node drains", () => {
     expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
   });
 
+  it("and who comes for a session that is on its way to its buddy takes none of its speech", async () => {
+    await using nodes = await startPair({ drainMs: 300 });
+    const path = `/live/on-its-way?${QUERY}&role=both`;
+    await using client = await TestClient.connect(nodes.one.gateway, path);
+    const before = await client.next("hello");
+    client.send({ type: "speak", text: TEXT, voice_id: "v" });
+    await client.until(() => heardWords(client).length >= 2);
+    const { bus } = nodes.one;
+    const request = bus.request.bind(bus);
+    let letGo = (): void => undefined;
+    const mayGo = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    bus.request = async (...asked) => {
+      if (asked[0].startsWith("hand-over.")) await mayGo;
+      return request(...asked);
+    };
+    const drained = nodes.one.gateway.drain();
+    await client.untilClosed();
+    await using visitor = await TestClient.connect(nodes.two.gateway, "/live/on-its-way?format=none");
+    visitor.send({ type: "ping" });
+    // It is asked for at node one, and nobody may have it there.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(visitor.events).toEqual([]);
+    letGo();
+    await drained;
+    await visitor.until(() => visitor.closed !== null || visitor.events.length > 0);
+    const heard = heardWords(client);
+    await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
+    expect(await again.next("hello")).toMatchObject({ former_epoch: before.epoch });
+    await again.next("utterance.done");
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+    visitor.socket.terminate();
+  });
+
   it("and a session with more text than the bus takes at once goes on, as its buddy was told of it", async () => {
     await using nodes = await startPair({ drainMs: 300 }, 16_000);
     const path = `/live/large?${QUERY}&role=both`;

@@ -53,7 +53,7 @@ export class Takeover {
   #handle: BusHandle | null = null;
   /** Given to this node by others, until they are opened. */
   readonly #received = new Map<string, Replica>();
-  /** Sessions of nodes that are gone, on their way from here to a third one. */
+  /** Sessions on their way from here to another node: this one's, and those of nodes that are gone. */
   readonly #passedOn = new Map<string, Promise<void>>();
   #takenOver = 0;
 
@@ -128,7 +128,10 @@ export class Takeover {
     this.#replicator.ended(sessionId);
   }
 
-  /** Before somebody who asks for a session is told where it is: one of a node that is gone goes on first. */
+  /**
+   * Before somebody who asks for a session is told where it is: one of a node that is gone goes on first. One that is on its way
+   * arrives first, since whoever opened it here would take it from the node that has its speech.
+   */
   async settle(sessionId: string): Promise<void> {
     await this.#passedOn.get(sessionId);
     if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
@@ -151,7 +154,7 @@ export class Takeover {
    * other node, it ends.
    */
   async handOver(sessionId: string): Promise<void> {
-    const { bus, log, owners, sessions } = this.#options;
+    const { bus, sessions } = this.#options;
     const session = sessions.find(sessionId);
     const { buddy } = this.#replicator;
     if (session === undefined) return;
@@ -160,19 +163,7 @@ export class Takeover {
       return;
     }
     this.#replicator.tellNow();
-    const given = this.#messageOf(this.#replicator.wholeOf(session));
-    const entry = owners.letGo(sessionId);
-    sessions.end(sessionId, movedAway());
-    try {
-      const isTooLarge = given.length > bus.maxMessageBytes;
-      await this.#give(isTooLarge ? this.#asTold(sessionId) : given, buddy);
-    } catch (thrown) {
-      log.warn(
-        { err: thrown, session: sessionId },
-        "Another node did not take a session: its speech is lost",
-      );
-      if (entry !== undefined) await bus.owners.release(entry).catch(() => false);
-    }
+    await this.#onItsWay(sessionId, this.#giveAway(session, buddy));
   }
 
   /** Idempotent. */
@@ -191,6 +182,21 @@ export class Takeover {
   #asTold(sessionId: string): Uint8Array {
     const { incarnation: from } = this.#options.nodes;
     return encodeReplica({ from, seq: 0, records: new Uint8Array(), sessions: [], ended: [sessionId] });
+  }
+
+  async #giveAway(session: KeptSession, buddy: string): Promise<void> {
+    const { bus, log, owners, sessions } = this.#options;
+    const { id } = session;
+    const given = this.#messageOf(this.#replicator.wholeOf(session));
+    const entry = owners.letGo(id);
+    sessions.end(id, movedAway());
+    try {
+      const isTooLarge = given.length > bus.maxMessageBytes;
+      await this.#give(isTooLarge ? this.#asTold(id) : given, buddy);
+    } catch (thrown) {
+      log.warn({ err: thrown, session: id }, "Another node did not take a session: its speech is lost");
+      if (entry !== undefined) await bus.owners.release(entry).catch(() => false);
+    }
   }
 
   async #give(message: Uint8Array, to: string): Promise<void> {
@@ -250,10 +256,16 @@ export class Takeover {
       placement.opening -= 1;
       return;
     }
-    const passing = this.#passOn(sessionId, replica, to);
+    await this.#onItsWay(sessionId, this.#passOn(sessionId, replica, to));
+  }
+
+  async #onItsWay(sessionId: string, passing: Promise<void>): Promise<void> {
     this.#passedOn.set(sessionId, passing);
-    await passing;
-    this.#passedOn.delete(sessionId);
+    try {
+      await passing;
+    } finally {
+      this.#passedOn.delete(sessionId);
+    }
   }
 
   /** It goes on here where the other node does not take it. */
