@@ -455,7 +455,7 @@ async function openSessions(
   const aligner = new AlignmentPool({ log });
   begun.add(() => aligner.close());
   const { languageVoices, textDefaults } = rules;
-  const tuning = {
+  const settings = {
     ...config,
     ...SESSION_BOUNDS,
     maxInboxBytes: inboxBytes(config),
@@ -472,7 +472,7 @@ async function openSessions(
     between: () => pacer.catchUp(),
   });
   const deps = {
-    ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, tuning, sounds },
+    ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, settings, sounds },
     loudness: new VoiceLoudness(),
     tracer: tracing?.tracer,
     ledger: ledger ?? undefined,
@@ -480,7 +480,7 @@ async function openSessions(
     defaultVoice,
   };
   const sessions = new Sessions(deps, config.maxSessions, register, recordings);
-  return { sessions, tuning, blocks, sounds, scheduler };
+  return { sessions, settings, blocks, sounds, scheduler };
 }
 
 async function joinCluster(
@@ -580,7 +580,7 @@ function openCalls(
 async function listenToClients(core: Core, parts: Parts): Promise<RunningServer> {
   const { options, config, log, clock, counters, door, begun, rules, tracing, ledger } = core;
   const { upstream, speech, ownVoices, voiceNames: voices, offered } = parts.upstreams;
-  const { sessions, tuning, scheduler } = parts.live;
+  const { sessions, settings, scheduler } = parts.live;
   const { calls, carrierAuth, rtpPorts, audioSocketTickets } = parts.calls;
   const { tlsFiles, origins, passedPaths } = rules;
   const { watchMs, isPortShared = false, passesFaults = false } = options;
@@ -605,10 +605,10 @@ async function listenToClients(core: Core, parts: Parts): Promise<RunningServer>
       tracer: tracing?.tracer,
     },
     tracer: tracing?.tracer,
-    defaults: tuning,
+    defaults: settings,
     maxMessageBytes: config.maxMessageBytes,
     maxOutboxBytes: config.maxOutboxBytes,
-    maxInboxBytes: tuning.maxInboxBytes,
+    maxInboxBytes: settings.maxInboxBytes,
     idleSeconds: config.idleSeconds,
     version: VERSION,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),

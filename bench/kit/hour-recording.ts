@@ -60,7 +60,7 @@ function fileAt(path: string, clock: Clock, onEnd: (reason: EndReason) => void):
 function recorderIn(
   file: RecordingFile,
   clock: Clock,
-  { id, epoch, tuning, server }: Parameters<SessionRecorder["begin"]>[0],
+  { id, epoch, settings, server }: Parameters<SessionRecorder["begin"]>[0],
 ): ReturnType<SessionRecorder["begin"]> {
   const encoder = new Encoder({ isRedacted: false });
   const head: Head = {
@@ -72,7 +72,7 @@ function recorderIn(
     epoch,
     server,
     text: "kept",
-    tuning: encoder.value(tuning),
+    settings: encoder.value(settings),
   };
   file.line(JSON.stringify(head));
   return {

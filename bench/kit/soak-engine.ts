@@ -8,7 +8,7 @@ import type { Counters } from "../../src/metrics/counters.ts";
 import { VoiceLoudness } from "../../src/session/voice-loudness.ts";
 import type { Upstream } from "../../src/upstream/types.ts";
 import type { FakeClock } from "../../test/helpers/fake-clock.ts";
-import { TEST_TUNING } from "../../test/helpers/session-rig.ts";
+import { TEST_SETTINGS } from "../../test/helpers/session-rig.ts";
 
 type Modules = Pick<typeof import("../../src/audio/codecs/opus-pool.ts"), "createOpusPool"> &
   Pick<typeof import("../../src/errors.ts"), "GatewayError" | "toGatewayError"> &
@@ -55,8 +55,8 @@ export function createEngine(
   const counters: Counters = modules.createCounters();
   const pacer = new modules.Pacer(clock);
   const blocks = new BlockPool();
-  const tuning = {
-    ...TEST_TUNING,
+  const settings = {
+    ...TEST_SETTINGS,
     maxListeners: 16,
     maxQueuedUtterances: 16,
     leadMs: SOAK_DEFAULTS.leadMs,
@@ -74,7 +74,7 @@ export function createEngine(
       blocks,
       log,
       counters,
-      tuning,
+      settings,
       loudness: new VoiceLoudness(),
       sounds: new ByteRoom(1_000_000),
       server: "voicewire/soak",

@@ -13,7 +13,7 @@ import { GatewayError } from "../errors.ts";
 import { isList, type Json } from "./json.ts";
 
 /** The form of a recording that this version writes and reads. */
-export const RECORDING_VERSION = 1;
+export const RECORDING_VERSION = 2;
 export const RECORDING_SUFFIX = ".voicewire";
 
 export const HASH_CHARS = 16;
@@ -63,7 +63,7 @@ export interface Head {
   readonly server: string;
   /** `hashed`: texts and audio are not in it. */
   readonly text: "kept" | "hashed";
-  readonly tuning: Json;
+  readonly settings: Json;
 }
 
 /** An entry. */
@@ -169,7 +169,8 @@ function headOf(json: Json): Head {
   const { voicewire_recording: version, ...head } = fieldsOf(json) ?? {};
   const names = ["version", "at", "session", "epoch", "server", "text"] as const;
   const isWhole = names.every((name) => typeof head[name] === "string") && typeof head.at_ms === "number";
-  if (!isWhole || fieldsOf(head.tuning ?? null) === null) throw unreadable(1, "its first line lacks a field");
+  if (!isWhole || fieldsOf(head.settings ?? null) === null)
+    throw unreadable(1, "its first line lacks a field");
   return { ...head, voicewire_recording: version } as unknown as Head;
 }
 

@@ -16,7 +16,7 @@ import type { Participant } from "../session/connections/participant.ts";
 import type { Payer } from "../session/payer.ts";
 import type { SavedSession } from "../session/saved-session.ts";
 import type { Session } from "../session/session.ts";
-import type { SessionDeps, SessionTuning } from "../session/session-deps.ts";
+import type { SessionDeps, SessionSettings } from "../session/session-deps.ts";
 import { openSession } from "../session/sessions.ts";
 import type { Tape } from "../session/tape/tape.ts";
 import { VoiceLoudness } from "../session/voice-loudness.ts";
@@ -271,7 +271,7 @@ class Player implements Tape {
     const deps: SessionDeps = {
       ...nobody(),
       counters: this.#counters,
-      tuning: tuningOf(head.tuning),
+      settings: settingsOf(head.settings),
       server: head.server,
     };
     return openSession(deps, this, { id: head.session, epoch: head.epoch, onClose: () => undefined });
@@ -354,13 +354,13 @@ const ENTRIES: Readonly<Record<string, (says: readonly unknown[], stage: Stage) 
   close: ([error], stage) => stage.session.close(toGatewayError(error)),
 };
 
-function tuningOf(json: Json): SessionTuning {
-  const { languageVoices, ownVoices, ...tuning } = decode(json) as Record<string, unknown>;
+function settingsOf(json: Json): SessionSettings {
+  const { languageVoices, ownVoices, ...settings } = decode(json) as Record<string, unknown>;
   return {
-    ...tuning,
+    ...settings,
     languageVoices: new Map(languageVoices as [string, string][]),
     ...(ownVoices === undefined ? {} : { ownVoices: new Set(ownVoices as string[]) }),
-  } as unknown as SessionTuning;
+  } as unknown as SessionSettings;
 }
 
 const NOBODY_LISTENS: Listener = {
@@ -371,7 +371,7 @@ const NOBODY_LISTENS: Listener = {
 };
 
 /** Nobody is there: whoever is called has answered when it was recorded. */
-function nobody(): Omit<SessionDeps, "counters" | "tuning" | "server"> {
+function nobody(): Omit<SessionDeps, "counters" | "settings" | "server"> {
   return {
     clock: { nowMs: () => 0, at: () => ({ cancel: () => undefined }) },
     pacer: {

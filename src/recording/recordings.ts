@@ -92,7 +92,7 @@ export class Recordings implements SessionRecorder {
   begin({
     id,
     epoch,
-    tuning,
+    settings,
     server,
   }: Parameters<SessionRecorder["begin"]>[0]): ReturnType<SessionRecorder["begin"]> {
     if (this.#isClosed) return null;
@@ -123,7 +123,7 @@ export class Recordings implements SessionRecorder {
       epoch,
       server,
       text: isRedacted ? "hashed" : "kept",
-      tuning: encoder.value(tuning),
+      settings: encoder.value(settings),
     };
     file.line(JSON.stringify(head));
     const tape = new Recorder({ clock, encoder, isRedacted, sink: file });

@@ -198,7 +198,7 @@ function queueText(
   command: SpeakCommand,
   payer: Payer,
 ): { utterance: Utterance; ahead: number } {
-  mustBeText(command.text, session.tuning.maxTextChars);
+  mustBeText(command.text, session.settings.maxTextChars);
   const charge = { characters: command.text.length, payer };
   const utterance = Utterance.ofText(admit(session, command, charge), voiced(session, command));
   return { utterance, ahead: session.queue.add(utterance) };
@@ -209,7 +209,7 @@ function converse(
   command: DialogueCommand,
   payer: Payer = {},
 ): { utterance: Utterance; ahead: number } {
-  const { maxDialogueInputs, maxTextChars } = session.tuning;
+  const { maxDialogueInputs, maxTextChars } = session.settings;
   if (command.inputs.length > maxDialogueInputs) {
     throw new GatewayError(
       "invalid_field",
@@ -230,7 +230,7 @@ function converse(
 /** With the voice of its language, where it names none and there is one. */
 function voiced<C extends SpeakCommand | TextCommand>(session: Session, command: C): C {
   if (command.voice_id !== undefined) return command;
-  const voice = voiceFor(session.tuning.languageVoices, command.language_code);
+  const voice = voiceFor(session.settings.languageVoices, command.language_code);
   return voice === undefined ? command : { ...command, voice_id: voice };
 }
 
@@ -240,7 +240,7 @@ function prepare(from: Connection, command: PrepareCommand): void {
     prepareSound(from, command);
     return;
   }
-  mustBeText(text, from.session.tuning.maxTextChars);
+  mustBeText(text, from.session.settings.maxTextChars);
   const { textOptions } = from.participant;
   const said: SpeakCommand = { ...textOptions, ...options, type: "speak", text };
   prepareSpeech(from, prepared_id, voiced(from.session, said));
@@ -314,9 +314,9 @@ function admit(
       id,
       sessionId: session.id,
       acceptedMs: session.nowMs(),
-      textDefaults: session.tuning.textDefaults,
-      defaultModel: session.tuning.model,
-      ownVoices: session.tuning.ownVoices,
+      textDefaults: session.settings.textDefaults,
+      defaultModel: session.settings.model,
+      ownVoices: session.settings.ownVoices,
       subject,
       charged,
       trace: traceOf(session.deps, {
@@ -363,7 +363,7 @@ function goOnWith(from: Connection, open: Utterance, text: string): void {
   const isJoined = text === "" || beginsWithHalf(text);
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
   const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${text}`);
-  checkText(whole, { field: "text", max: session.tuning.maxTextChars - open.text.length });
+  checkText(whole, { field: "text", max: session.settings.maxTextChars - open.text.length });
   from.budget?.add(text.length, open.charged);
   if (!isJoined) leaveHalfOut(participant, open);
   open.input.holdHalf(half);
@@ -377,7 +377,7 @@ function goOnWith(from: Connection, open: Utterance, text: string): void {
 function beginText(from: Connection, command: TextCommand): void {
   const { session, participant } = from;
   const { whole, half } = divideHalf(command.text);
-  checkText(whole, { field: "text", max: session.tuning.maxTextChars });
+  checkText(whole, { field: "text", max: session.settings.maxTextChars });
   const charge = { characters: command.text.length, payer: from };
   const options = admit(session, command, charge);
   const { holder, textOptions } = participant;
@@ -500,7 +500,7 @@ function configure({ session, participant }: Connection, command: ConfigureComma
       ...(replacements === undefined ? {} : { replacements }),
     };
   }
-  const settings = reconfigure(participant.settings, change, session.tuning);
+  const settings = reconfigure(participant.settings, change, session.settings);
   // Text options alone are no reason to take a listener from its place.
   if (Object.keys(change).length > 1) session.resubscribe(participant, settings);
   const audio = participant.describeAudio();

@@ -17,8 +17,26 @@ import type { LanguageVoices } from "./language-voices.ts";
 import type { Tape } from "./tape/tape.ts";
 import type { VoiceLoudness } from "./voice-loudness.ts";
 
-/** The settings that shape a session; their table, config/speech.ts, says what each is. */
-type SessionSettings = Pick<
+/** How segments of an utterance are joined. */
+export type SpliceSettings = Pick<
+  Config,
+  "trimMs" | "pauseClauseMs" | "pauseSentenceMs" | "pauseParagraphMs"
+>;
+
+/** What a session remembers of captions for files. */
+export type CaptionSettings = Pick<Config, "captionsMaxCues" | "captionsKeepMs">;
+
+/** Bounds that nobody sets. */
+export const SESSION_BOUNDS = {
+  /** Longest lead a client may ask for, ms. */
+  maxLeadMs: 10_000,
+  maxDialogueInputs: 100,
+  /** Marks that wait on an utterance, and marks that are remembered. */
+  maxMarks: 256,
+};
+
+/** What shapes a session: settings (config/speech.ts explains them), bounds, and what is worked out from settings. */
+export type SessionSettings = Pick<
   Config,
   | "maxMessageBytes"
   | "maxTextChars"
@@ -46,27 +64,7 @@ type SessionSettings = Pick<
   | "captions"
 > &
   SpliceSettings &
-  CaptionSettings;
-
-/** How segments of an utterance are joined. */
-export type SpliceSettings = Pick<
-  Config,
-  "trimMs" | "pauseClauseMs" | "pauseSentenceMs" | "pauseParagraphMs"
->;
-
-/** What a session remembers of captions for files. */
-export type CaptionSettings = Pick<Config, "captionsMaxCues" | "captionsKeepMs">;
-
-/** Bounds that nobody sets. */
-export const SESSION_BOUNDS = {
-  /** Longest lead a client may ask for, ms. */
-  maxLeadMs: 10_000,
-  maxDialogueInputs: 100,
-  /** Marks that wait on an utterance, and marks that are remembered. */
-  maxMarks: 256,
-};
-
-export type SessionTuning = SessionSettings &
+  CaptionSettings &
   Readonly<typeof SESSION_BOUNDS> & {
     /** Messages of a connection that wait for their turn. */
     readonly maxInboxBytes: number;
@@ -79,24 +77,24 @@ export type SessionTuning = SessionSettings &
   };
 
 /** As `hello` names what a client can run into. */
-export function limitsOf(tuning: SessionTuning): Limits {
+export function limitsOf(settings: SessionSettings): Limits {
   return {
-    message_bytes: tuning.maxMessageBytes,
-    inbox_bytes: tuning.maxInboxBytes,
-    text_chars: tuning.maxTextChars,
-    dialogue_inputs: tuning.maxDialogueInputs,
-    queued_utterances: tuning.maxQueuedUtterances,
-    listeners: tuning.maxListeners,
-    lead_ms: tuning.maxLeadMs,
-    outbox_bytes: tuning.maxOutboxBytes,
-    marks: tuning.maxMarks,
-    connection_minutes: tuning.maxConnectionMinutes,
-    credit_chars: tuning.creditChars,
-    keep_ms: tuning.keepMs,
-    resume_ms: tuning.resumeMs,
-    resume_reach_ms: tuning.resumeReachMs,
-    speculate_ms: tuning.speculateMs,
-    speculate_chars: tuning.speculateChars,
+    message_bytes: settings.maxMessageBytes,
+    inbox_bytes: settings.maxInboxBytes,
+    text_chars: settings.maxTextChars,
+    dialogue_inputs: settings.maxDialogueInputs,
+    queued_utterances: settings.maxQueuedUtterances,
+    listeners: settings.maxListeners,
+    lead_ms: settings.maxLeadMs,
+    outbox_bytes: settings.maxOutboxBytes,
+    marks: settings.maxMarks,
+    connection_minutes: settings.maxConnectionMinutes,
+    credit_chars: settings.creditChars,
+    keep_ms: settings.keepMs,
+    resume_ms: settings.resumeMs,
+    resume_reach_ms: settings.resumeReachMs,
+    speculate_ms: settings.speculateMs,
+    speculate_chars: settings.speculateChars,
   };
 }
 
@@ -111,7 +109,7 @@ export interface SessionDeps {
   readonly blocks: BlockPool;
   readonly log: Logger;
   readonly counters: Counters;
-  readonly tuning: SessionTuning;
+  readonly settings: SessionSettings;
   /** Memory for the sounds of all sessions. */
   readonly sounds: Pick<ByteRoom, "hasRoomFor" | "take">;
   /** Shared by all sessions: what one has learned of a voice another one knows. */

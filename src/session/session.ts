@@ -34,7 +34,7 @@ import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import { PreparedStore } from "./prepared/prepared-store.ts";
 import type { Need } from "./route.ts";
 import type { SavedConnection, SavedSession, SpeechReader } from "./saved-session.ts";
-import type { SessionDeps, SessionTuning } from "./session-deps.ts";
+import type { SessionDeps, SessionSettings } from "./session-deps.ts";
 import { RestoredSpeech } from "./takeover/restored-speech.ts";
 import { SessionReader, saveConnection, sentTicksOf } from "./takeover/save-session.ts";
 import { entering, type Tape } from "./tape/tape.ts";
@@ -124,8 +124,8 @@ export class Session {
       ...(tape === undefined ? {} : { randomWords: () => tape.tell("random", [], freshWords) }),
       opusPool: deps.opusPool,
       counters: deps.counters,
-      aheadMs: deps.tuning.aheadMs,
-      keepMs: deps.tuning.keepMs,
+      aheadMs: deps.settings.aheadMs,
+      keepMs: deps.settings.keepMs,
       onLateFrame: () => this.#clock.sendEncodedSoon(),
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
       emitGap: (cursor, gap, event) => {
@@ -135,7 +135,7 @@ export class Session {
         cursor.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
       },
     });
-    this.#cueRecords = new CueRecords(deps.tuning, () => this.#clock.playheadTicks);
+    this.#cueRecords = new CueRecords(deps.settings, () => this.#clock.playheadTicks);
     const history = new SessionHistory();
     this.#writer = new EventWriter({
       log: this.#output.log,
@@ -144,8 +144,8 @@ export class Session {
       history,
     });
     this.under = new UnderSounds(this.#writer);
-    this.#marks = new Marks(this.#writer, deps.tuning.maxMarks);
-    const isListened = (): boolean => deps.tuning.nobodyListens === "speak" || this.#connections.isListened;
+    this.#marks = new Marks(this.#writer, deps.settings.maxMarks);
+    const isListened = (): boolean => deps.settings.nobodyListens === "speak" || this.#connections.isListened;
     this.queue = new PlaybackQueue({
       deps,
       output: this.#output,
@@ -171,7 +171,7 @@ export class Session {
       queue: this.queue,
       renderer: this.queue.renderer,
       requests: this.queue.requests,
-      aheadMs: deps.tuning.aheadMs,
+      aheadMs: deps.settings.aheadMs,
       isListened,
       onSent: keeper === null ? null : () => keeper.sent(this),
       onDry: (atTicks) => {
@@ -210,7 +210,7 @@ export class Session {
       under: this.under,
       onGone,
     });
-    if (deps.tuning.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
+    if (deps.settings.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
     deps.counters.sessionsOpened += 1;
   }
 
@@ -251,8 +251,8 @@ export class Session {
   needs(): Need[] {
     return this.#output.needs();
   }
-  get tuning(): SessionTuning {
-    return this.#deps.tuning;
+  get settings(): SessionSettings {
+    return this.#deps.settings;
   }
 
   nowMs(): number {
@@ -407,7 +407,7 @@ export class Session {
     });
     this.#connections.restore(saved.connections, formerEpoch);
     this.changed();
-    if (deps.tuning.nobodyListens !== "speak") return;
+    if (deps.settings.nobodyListens !== "speak") return;
     this.#restored.begin(null);
     this.textChanged();
   }

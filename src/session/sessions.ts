@@ -34,8 +34,10 @@ export const NO_REGISTER: SessionRegister = {
 
 /** Who records sessions. */
 export interface SessionRecorder {
-  /** null: this one is not recorded. `tuning` and `server`: what it is opened with. */
-  begin(session: { readonly id: string; readonly epoch: string } & Pick<SessionDeps, "tuning" | "server">): {
+  /** null: this one is not recorded. `settings` and `server`: what it is opened with. */
+  begin(
+    session: { readonly id: string; readonly epoch: string } & Pick<SessionDeps, "settings" | "server">,
+  ): {
     readonly tape: Tape;
     /** The session has ended. */
     end(): void;
@@ -147,8 +149,8 @@ export class Sessions {
     const register = this.#register();
     const { epoch, former } = register.opened(id);
     const letGo = claim();
-    const { tuning, server } = this.#deps;
-    const recording = this.#recorder?.begin({ id, epoch, tuning, server }) ?? null;
+    const { settings, server } = this.#deps;
+    const recording = this.#recorder?.begin({ id, epoch, settings, server }) ?? null;
     const session = openSession(this.#deps, recording?.tape, {
       id,
       epoch,

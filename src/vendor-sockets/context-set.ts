@@ -64,8 +64,8 @@ export class ContextSet<T> {
 
   constructor(options: ContextSetOptions<T>) {
     this.#options = options;
-    const { clock, tuning } = options.deps;
-    this.#slots = new Semaphore({ limit: tuning.maxRequests, onFree: () => this.pump() });
+    const { clock, limits } = options.deps;
+    this.#slots = new Semaphore({ limit: limits.maxRequests, onFree: () => this.pump() });
     this.#socket = { lastMs: clock.nowMs() };
     this.#endIdle();
   }
@@ -83,7 +83,7 @@ export class ContextSet<T> {
   /** null: there are too many, and the socket was closed for it. */
   open(id: string, own: T): Context<T> | null {
     const { settings, deps, countsClosing } = this.#options;
-    const { maxContexts } = deps.tuning;
+    const { maxContexts } = deps.limits;
     const open = [...this.#contexts].filter((context) => countsClosing || !context.isClosing).length;
     if (open >= maxContexts || this.#contexts.size >= maxContexts * CLOSING_FACTOR) {
       const message = `Maximum simultaneous contexts exceeded (${maxContexts})`;
@@ -177,7 +177,7 @@ export class ContextSet<T> {
   #outputOf(id: string, context: () => Context<T>): ConstructorParameters<typeof ContextSpeech>[0]["output"] {
     const { port, dialect, deps } = this.#options;
     return {
-      hasRoom: () => port.bufferedBytes() < deps.tuning.maxOutboxBytes,
+      hasRoom: () => port.bufferedBytes() < deps.limits.maxOutboxBytes,
       audio: (message) => this.#send(dialect.audio(message, id)),
       flushed: () => {
         const message = dialect.flushed(id);

@@ -77,7 +77,7 @@ export class ContextSpeech {
    * texts that wait together.
    */
   findOverflow(unsaidChars: number): GatewayError | null {
-    const { maxTextChars } = this.#options.deps.tuning;
+    const { maxTextChars } = this.#options.deps.limits;
     if (unsaidChars + this.#waitingChars > maxTextChars) {
       const message = `More than ${maxTextChars} characters of a context wait to be spoken`;
       return new GatewayError("text_too_long", message);
@@ -188,8 +188,8 @@ export class ContextSpeech {
   }
 
   #start({ request, text }: Said, release: () => void): Started {
-    const { tuning, subject, ...deps } = this.#options.deps;
-    const { firstAudioMs } = tuning;
+    const { limits, subject, ...deps } = this.#options.deps;
+    const { firstAudioMs } = limits;
     const asked = { request: { ...request, subject }, text };
     const onAnswer = (): void => this.pump();
     return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onAnswer }), release };
@@ -233,7 +233,7 @@ export class ContextSpeech {
       clock: deps.clock,
       isSynced,
       isAbsolute,
-      holdMs: deps.tuning.timingHoldMs,
+      holdMs: deps.limits.timingHoldMs,
       textChars: step.text.trimEnd().length,
       onDue: () => this.pump(),
     });

@@ -2,7 +2,7 @@
  * One generation of a context: an upstream request whose chunks become audio messages with their timing.
  *
  *   sync_alignment      each message has the timing of its own audio
- *   otherwise           the first one has the timing of all; it waits for that for as long as the tuning says, and where
+ *   otherwise           the first one has the timing of all; it waits for that for as long as `timingHoldMs` says, and where
  *                       that is not long enough each message has its own
  *
  * What waits is left with the run: a response that breaks off before any of it was taken is asked for again.

@@ -204,13 +204,13 @@ export class JambonzTtsSocket implements SpeakingSocket {
     const { deps, port } = this.#options;
     return new ContextSpeech({
       deps,
-      slots: new Semaphore({ limit: deps.tuning.maxRequests }),
+      slots: new Semaphore({ limit: deps.limits.maxRequests }),
       format: this.#format,
       // Nobody asks for timing here, so nothing waits for it.
       isSynced: true,
       isAbsolute: false,
       output: {
-        hasRoom: () => port.bufferedBytes() < deps.tuning.maxOutboxBytes,
+        hasRoom: () => port.bufferedBytes() < deps.limits.maxOutboxBytes,
         audio: ({ audio }) => {
           if (audio.length > 0) port.send(audio);
         },

@@ -16,7 +16,7 @@ export interface SocketPort {
   end(closeCode: number, reason: string): void;
 }
 
-export interface SocketTuning {
+export interface SocketLimits {
   /** Contexts open at once on a socket (the vendor takes 5). */
   readonly maxContexts: number;
   /** Text of a context that no request has taken yet, UTF-16 code units. */
@@ -48,7 +48,7 @@ export interface SocketDeps {
   readonly clock: Clock;
   readonly counters: Counters;
   readonly log: Logger;
-  readonly tuning: SocketTuning;
+  readonly limits: SocketLimits;
   /** Pays for characters before they are asked of the upstream. Throws rate_limited, budget_exhausted, text_too_long. */
   readonly spend?: (characters: number) => void;
   /** Counts the text of one context; without it nobody does. */

@@ -11,7 +11,7 @@ import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/commands.ts";
 import { type Connection, handleCommand } from "../../src/session/carry-out.ts";
 import { parseSettings } from "../../src/session/listener-settings.ts";
-import type { SessionTuning } from "../../src/session/session-deps.ts";
+import type { SessionSettings } from "../../src/session/session-deps.ts";
 import {
   NO_REGISTER,
   type SessionRecorder,
@@ -67,7 +67,7 @@ const noOpus: OpusPool = {
   close: () => Promise.resolve(),
 } as unknown as OpusPool;
 
-export const TEST_TUNING: SessionTuning = {
+export const TEST_SETTINGS: SessionSettings = {
   maxMessageBytes: 65_536,
   maxInboxBytes: 1_048_576,
   maxTextChars: 1000,
@@ -108,7 +108,7 @@ export const TEST_TUNING: SessionTuning = {
 };
 
 export function createRig(
-  tuning: Partial<SessionTuning> = {},
+  settings: Partial<SessionSettings> = {},
   opusPool: OpusPool = noOpus,
   log: Logger = silentLog,
   aligner: Aligner = { open: () => null },
@@ -135,7 +135,7 @@ export function createRig(
       blocks: new BlockPool(),
       log,
       counters,
-      tuning: { ...TEST_TUNING, ...tuning },
+      settings: { ...TEST_SETTINGS, ...settings },
       loudness: new VoiceLoudness(),
       sounds: new ByteRoom(1_000_000),
       server: "voicewire/test",

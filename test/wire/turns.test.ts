@@ -145,7 +145,7 @@ it("a vendor socket that brings more than may wait gets the vendor's error", asy
     room: new ByteRoom(Number.POSITIVE_INFINITY),
   });
   await using app = await startVendorApp(upstream.url, {
-    sockets: { scheduler, tuning: { maxTextChars: 1000 } },
+    sockets: { scheduler, limits: { maxTextChars: 1000 } },
   });
   await using client = await VendorClient.connect(app, "/v1/text-to-speech/v/stream-input");
   for (let sent = 0; sent < 60_000; sent += 1) client.socket.send('{"text":" "}        ');

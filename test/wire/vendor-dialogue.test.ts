@@ -204,7 +204,7 @@ describe("text-to-dialogue/multi-stream-input", () => {
 
   it("closing contexts keep their place until is_final", async () => {
     await using upstream = await startFakeUpstream(speaking({ paceX: 2 }));
-    await using app = await startVendorApp(upstream.url, { sockets: { tuning: { maxContexts: 1 } } });
+    await using app = await startVendorApp(upstream.url, { sockets: { limits: { maxContexts: 1 } } });
     await using client = await VendorClient.connect(app, MULTI);
     client.send(
       { context_id: "a", voices: ["va"] },

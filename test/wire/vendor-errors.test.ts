@@ -69,7 +69,7 @@ describe("messages that are wrong", () => {
 
   it("text that nobody can speak in time is bounded", async () => {
     await using upstream = await startFakeUpstream(() => "silence");
-    await using app = await startVendorApp(upstream.url, { sockets: { tuning: { maxTextChars: 10_000 } } });
+    await using app = await startVendorApp(upstream.url, { sockets: { limits: { maxTextChars: 10_000 } } });
     const messages = Array.from({ length: 5 }, () => ({
       text: "word ".repeat(800),
       context_id: "a",

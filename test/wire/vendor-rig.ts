@@ -43,7 +43,7 @@ export interface VendorAppOptions {
   readonly openai?: Partial<Pick<OpenAiSpeechOptions, "defaultModel"> & Pick<VoiceNamesOptions, "voices">>;
 }
 
-/** `tuning.timingHoldMs` is long here: how long a machine takes must not decide what a test sees. */
+/** `limits.timingHoldMs` is long here: how long a machine takes must not decide what a test sees. */
 export async function startVendorApp(
   upstreamUrl: string,
   options: VendorAppOptions = {},
@@ -62,7 +62,7 @@ export async function startVendorApp(
   const app = App();
   const { door = OPEN_DOOR } = options;
   const routes = new CheckedRoutes(app, { ...OPEN_CHECKS, door });
-  const { tuning, ...sockets } = options.sockets ?? {};
+  const { limits, ...sockets } = options.sockets ?? {};
   const routed = routeVendorSockets(routes, {
     ...shared,
     maxMessageBytes: 65_536,
@@ -77,7 +77,7 @@ export async function startVendorApp(
       room: new ByteRoom(Number.POSITIVE_INFINITY),
     }),
     ...sockets,
-    tuning: { timingHoldMs: 10_000, ...tuning },
+    limits: { timingHoldMs: 10_000, ...limits },
   });
   const { defaultModel = "", voices = {} } = options.openai ?? {};
   routeOpenAiSpeech(routes, {

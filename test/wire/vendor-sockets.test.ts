@@ -109,7 +109,7 @@ describe("stream-input", () => {
         body: [first ?? "", { until: gate }, ...rest],
       };
     });
-    await using app = await startVendorApp(upstream.url, { sockets: { tuning: { timingHoldMs: 20 } } });
+    await using app = await startVendorApp(upstream.url, { sockets: { limits: { timingHoldMs: 20 } } });
     await using client = await VendorClient.connect(app, SINGLE);
     client.send({ text: "One two three. " }, { text: "" });
     await client.until("the first audio", () => client.heard.some(isAudio));
@@ -524,7 +524,7 @@ describe("multi-stream-input", () => {
       most = Math.max(most, upstream.requests.filter((one) => !one.isFinished).length);
       return speechAnswer(speechFor(request), { paceX: 20 });
     });
-    await using app = await startVendorApp(upstream.url, { sockets: { tuning: { maxRequests: 3 } } });
+    await using app = await startVendorApp(upstream.url, { sockets: { limits: { maxRequests: 3 } } });
     await using client = await VendorClient.connect(app, `${MULTI}&auto_mode=true&sync_alignment=true`);
     for (const id of ["a", "b", "c", "d"]) {
       client.send({ text: "One of them. ", context_id: id }, { text: "And another. ", context_id: id });

@@ -113,7 +113,7 @@ async function play(
 }
 
 function jsonOf({ recording: { head, end }, course, replayed }: Told): object {
-  const { tuning: _tuning, ...facts } = head;
+  const { settings: _settings, ...facts } = head;
   const connections = course.connections.map(({ deliveries, ...connection }) => ({
     ...connection,
     messages: deliveries.length,

@@ -273,7 +273,7 @@ function depsOf({ upstream, clock, counters, log, firstAudioMs }: JambonzTtsRout
     clock,
     counters,
     log,
-    tuning: {
+    limits: {
       maxContexts: 1,
       maxTextChars: MAX_TEXT_CHARS,
       maxOutboxBytes: MAX_OUTBOX_BYTES,

@@ -28,7 +28,7 @@ import {
 import { defaultModelFor } from "../../protocol/upstream-voice.ts";
 import type { Traced, Tracer } from "../../tracing/tracer.ts";
 import { DialogueSocket } from "../../vendor-sockets/dialogue-socket.ts";
-import type { SocketDeps, SocketPort, SocketTuning, SpeakingSocket } from "../../vendor-sockets/ports.ts";
+import type { SocketDeps, SocketLimits, SocketPort, SpeakingSocket } from "../../vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
 import { presentedBy } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
@@ -51,10 +51,10 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   readonly scheduler: FairScheduler;
   /** Most sockets at once; more are refused with 429. */
   readonly maxSockets: number;
-  /** See SocketTuning; 0: no limit. */
+  /** See SocketLimits; 0: no limit. */
   readonly firstAudioMs: number;
-  /** See SocketTuning; each has a default. */
-  readonly tuning?: Partial<SocketTuning>;
+  /** See SocketLimits; each has a default. */
+  readonly limits?: Partial<SocketLimits>;
   /** Names of voices that several upstreams may speak; default: none. */
   readonly ownVoices?: ReadonlySet<string>;
   /** Whom it lets in; the upstream is asked with the gateway's own key. */
@@ -118,8 +118,8 @@ export const VENDOR_SHAPE: RefusalShape = {
 export function routeVendorSockets(app: Routes, options: VendorSocketOptions): VendorSockets {
   const { maxMessageBytes, idleSeconds, scheduler } = options;
   const deps = depsOf(options);
-  const maxBackpressureBytes = deps.tuning.maxOutboxBytes + MESSAGE_SLACK_BYTES;
-  const maxInboxBytes = inboxBytes({ maxMessageBytes, maxTextChars: deps.tuning.maxTextChars });
+  const maxBackpressureBytes = deps.limits.maxOutboxBytes + MESSAGE_SLACK_BYTES;
+  const maxInboxBytes = inboxBytes({ maxMessageBytes, maxTextChars: deps.limits.maxTextChars });
   const bounds = { maxMessageBytes, maxBackpressureBytes, maxInboxBytes };
   const sockets = new MessageSockets({ ...bounds, idleSeconds, scheduler });
   const strangers = new Semaphore({ limit: MAX_STRANGERS });
@@ -268,14 +268,14 @@ function depsOf(options: VendorSocketOptions): SocketDeps {
     clock,
     counters,
     log,
-    tuning: {
+    limits: {
       maxContexts: MAX_CONTEXTS,
       maxTextChars: MAX_TEXT_CHARS,
       maxOutboxBytes: options.maxOutboxBytes,
       maxRequests: MAX_REQUESTS,
       timingHoldMs: TIMING_HOLD_MS,
       firstAudioMs: options.firstAudioMs,
-      ...options.tuning,
+      ...options.limits,
     },
   };
 }

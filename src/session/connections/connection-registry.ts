@@ -103,8 +103,8 @@ export class ConnectionRegistry {
   constructor(options: ConnectionRegistryOptions) {
     this.#options = options;
     this.#participants = options.participants;
-    const { clock, tuning } = options.deps;
-    this.#tokens = new ReturnTokens({ clock, maxGone: tuning.maxListeners });
+    const { clock, settings } = options.deps;
+    this.#tokens = new ReturnTokens({ clock, maxGone: settings.maxListeners });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -134,7 +134,7 @@ export class ConnectionRegistry {
   /** Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
     const { session, deps, output, clock, speakers } = this.#options;
-    const { maxListeners } = deps.tuning;
+    const { maxListeners } = deps.settings;
     if (this.#participants.size >= maxListeners) {
       throw new GatewayError(
         "listener_limit",
@@ -163,7 +163,7 @@ export class ConnectionRegistry {
       ...(mayInterrupt === undefined ? {} : { mayInterrupt }),
       opusAccount,
       subscription: this.#subscribe({ listener, opusAccount }, settings, place),
-      textOptions: deps.tuning.textDefaults,
+      textOptions: deps.settings.textDefaults,
       ...(deps.tape === undefined ? {} : { tape: deps.tape }),
       moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),
     });
@@ -193,7 +193,7 @@ export class ConnectionRegistry {
       settings,
       // A gap or a cut that follows moves the count on to the first frame.
       audio: audio === null ? null : { ...audio, start_ms: audio.start_ms - lost.skippedMs },
-      limits: limitsOf(deps.tuning),
+      limits: limitsOf(deps.settings),
       ignored: joining.ignored,
     }));
     if (point === null) {
@@ -303,7 +303,7 @@ export class ConnectionRegistry {
       listener,
       policy: settings.policy,
       offsets: settings.offsets,
-      maxOutboxBytes: deps.tuning.maxOutboxBytes,
+      maxOutboxBytes: deps.settings.maxOutboxBytes,
       onEnd: (error) => deps.counters.refusals.sentToOneMore(error),
     });
     const made = queue.renderedAudio(place.fromTicks);
@@ -393,7 +393,7 @@ export class ConnectionRegistry {
   }
 
   #reportNobodyListens(participant: Participant): void {
-    if (this.#options.deps.tuning.nobodyListens === "speak") return;
+    if (this.#options.deps.settings.nobodyListens === "speak") return;
     const message = "Nobody listens to this session yet: what is said waits until somebody does";
     participant.send((base) => ({ type: "warning", ...base, code: "nobody_listens", message }));
   }
@@ -435,11 +435,11 @@ export class ConnectionRegistry {
 
   #startGrace(): void {
     const { deps, onDeserted } = this.#options;
-    const { clock, tuning } = deps;
+    const { clock, settings } = deps;
     this.#graceTimer?.cancel();
-    this.#graceTimer = clock.at(clock.nowMs() + tuning.graceMs, () => {
+    this.#graceTimer = clock.at(clock.nowMs() + settings.graceMs, () => {
       onDeserted(
-        new GatewayError("session_closed", `Session ended: nobody was connected for ${tuning.graceMs} ms`),
+        new GatewayError("session_closed", `Session ended: nobody was connected for ${settings.graceMs} ms`),
       );
     });
   }

@@ -25,7 +25,7 @@ const MAX_LISTENERS = 100;
 
 export interface SessionViewOptions {
   readonly name: string;
-  readonly deps: Pick<SessionDeps, "clock" | "counters" | "tuning">;
+  readonly deps: Pick<SessionDeps, "clock" | "counters" | "settings">;
   readonly participants: ReadonlySet<Participant>;
   readonly queue: PlaybackQueue;
   readonly history: SessionHistory;
@@ -119,7 +119,7 @@ export class SessionView {
       isStill: playheadTicks >= madeTicks,
     };
     const { audioSent } = deps.counters;
-    return { moment, madeTicks, audioSent, fullBytes: deps.tuning.maxOutboxBytes };
+    return { moment, madeTicks, audioSent, fullBytes: deps.settings.maxOutboxBytes };
   }
 }
 

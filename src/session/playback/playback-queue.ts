@@ -63,7 +63,7 @@ export class PlaybackQueue {
   constructor(options: PlaybackQueueOptions) {
     this.#options = options;
     const { deps, output } = options;
-    this.#interrupted = new InterruptedUtterances(deps.clock, deps.tuning.resumeMs, (utterance) =>
+    this.#interrupted = new InterruptedUtterances(deps.clock, deps.settings.resumeMs, (utterance) =>
       utterance.interrupt(null),
     );
     this.requests = new RequestScheduler({
@@ -104,8 +104,8 @@ export class PlaybackQueue {
     this.#textStall = new TextStall({
       clock: deps.clock,
       counters: deps.counters,
-      stallMs: deps.tuning.stallMs,
-      idleMs: deps.tuning.textIdleMs,
+      stallMs: deps.settings.stallMs,
+      idleMs: deps.settings.textIdleMs,
       waiting: () => this.#waitingForText(),
       isPaused: options.isPaused,
       handMs: () => this.requests.unheardMs,

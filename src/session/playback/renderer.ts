@@ -159,7 +159,7 @@ export class Renderer {
       this.#options.onBegun(utterance, this.head.align(), attempt.segment.start);
     }
     this.head.startSegment(utterance, attempt);
-    const { tuning } = this.#options.deps;
+    const { settings } = this.#options.deps;
     open.asked.startTicks = this.head.ticks;
     try {
       this.#player = new SegmentPlayer({
@@ -168,8 +168,8 @@ export class Renderer {
         carryOver: this.#carryOver,
         baseTicks: this.head.ticks,
         writer: this.#options.writer,
-        aheadTicks: Math.min(tuning.aheadMs, attempt.mostAheadMs ?? tuning.aheadMs) * TICKS_PER_MS,
-        trimTicks: utterance.isSound ? 0 : tuning.trimMs * TICKS_PER_MS,
+        aheadTicks: Math.min(settings.aheadMs, attempt.mostAheadMs ?? settings.aheadMs) * TICKS_PER_MS,
+        trimTicks: utterance.isSound ? 0 : settings.trimMs * TICKS_PER_MS,
         wants: (kind) => this.#options.output.wasWanted(kind),
         isFollowed: this.#options.isFollowed,
         aligner: this.#options.deps.aligner,

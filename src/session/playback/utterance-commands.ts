@@ -51,7 +51,7 @@ export class UtteranceCommands {
 
   /** A fresh id, or the client's own if no other utterance has it. Throws utterance_id_taken, queue_full, draining. */
   admit(wantedId: string | undefined): string {
-    const { maxQueuedUtterances } = this.#options.deps.tuning;
+    const { maxQueuedUtterances } = this.#options.deps.settings;
     if (this.#isClosed)
       throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");

@@ -62,8 +62,8 @@ export class WriteHead {
 
   constructor(options: WriteHeadOptions) {
     this.#options = options;
-    this.#splice = new Splice(options.deps.tuning);
-    this.#reachTicks = options.deps.tuning.resumeReachMs * TICKS_PER_MS;
+    this.#splice = new Splice(options.deps.settings);
+    this.#reachTicks = options.deps.settings.resumeReachMs * TICKS_PER_MS;
   }
 
   /** Where it is. */
@@ -77,7 +77,7 @@ export class WriteHead {
     output.push(mixed);
     if (deps.tape !== undefined) tellWave(deps.tape, mixed, this.#ticks);
     // Without what is under it: kept speech is mixed when it is played.
-    if (deps.tuning.resumeMs > 0) this.recent.push(this.#ticks, slice);
+    if (deps.settings.resumeMs > 0) this.recent.push(this.#ticks, slice);
     this.#ticks += slice.ticks;
   }
 

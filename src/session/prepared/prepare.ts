@@ -40,7 +40,7 @@ export function prepareSpeech(from: Asking, preparedId: string | undefined, comm
   try {
     const charged = budget?.begin(command.text.length);
     session.deps.counters.characters.requested += command.text.length;
-    const { textDefaults, model } = session.tuning;
+    const { textDefaults, model } = session.settings;
     const utterance = Utterance.ofText(
       { id, sessionId: session.id, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },
       command,
@@ -85,6 +85,6 @@ function report(
     prepared_id: id,
     characters,
     ms,
-    expires_in_ms: session.tuning.preparedMs,
+    expires_in_ms: session.settings.preparedMs,
   }));
 }

@@ -115,9 +115,9 @@ export class PreparedStore {
   }
 
   #restartTimer(id: string, entry: Entry): void {
-    const { clock, tuning } = this.#deps;
+    const { clock, settings } = this.#deps;
     entry.timer?.cancel();
-    entry.timer = clock.at(clock.nowMs() + tuning.preparedMs, () => {
+    entry.timer = clock.at(clock.nowMs() + settings.preparedMs, () => {
       if (this.#entries.get(id) === entry) this.drop(id);
     });
   }

@@ -192,7 +192,7 @@ export class RequestScheduler {
   }
 
   #readOnMs({ attempt }: OpenAttempt): number {
-    const { aheadMs } = this.#options.deps.tuning;
+    const { aheadMs } = this.#options.deps.settings;
     return this.#isUntimed(attempt) ? aheadMs * UNTIMED_SHARE : Math.min(READ_ON_MS, aheadMs / 2);
   }
 
@@ -206,7 +206,7 @@ export class RequestScheduler {
    * of a response that is nothing else yet no sound is taken.
    */
   #fullMs(open: OpenAttempt): number {
-    const { aheadMs, trimMs } = this.#options.deps.tuning;
+    const { aheadMs, trimMs } = this.#options.deps.settings;
     const readMs = READ_BYTES / bytesPerMs(open.attempt.sourceFormat);
     return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + trimMs));
   }
@@ -217,7 +217,7 @@ export class RequestScheduler {
   }
 
   #isInBudget(): boolean {
-    const { speculateMs, speculateChars } = this.#options.deps.tuning;
+    const { speculateMs, speculateChars } = this.#options.deps.settings;
     const unheardMs = this.unheardMs;
     if (unheardMs <= 0) return true;
     return (

@@ -37,7 +37,7 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
     wantsTiming,
     aheadMs,
     voiceId,
-    modelId: defaultModelFor(voiceId, deps.tuning.model, deps.tuning.ownVoices),
+    modelId: defaultModelFor(voiceId, deps.settings.model, deps.settings.ownVoices),
     subject: utterance.subject,
     utterance: utterance.identity,
   };
@@ -58,7 +58,7 @@ export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
     segment,
     clock: deps.clock,
     counters: deps.counters,
-    firstAudioMs: deps.tuning.firstAudioMs,
+    firstAudioMs: deps.settings.firstAudioMs,
     ...(blocks === undefined ? {} : { blocks }),
     onBilled: asking.onBilled,
     ...(onIgnored === undefined ? {} : { onIgnored }),
@@ -73,11 +73,11 @@ export function chooseFormat(
   utterance: Utterance,
   { needs, isMixed = false }: { readonly needs: readonly Need[]; readonly isMixed?: boolean },
 ): void {
-  const { ownVoices } = deps.tuning;
+  const { ownVoices } = deps.settings;
   const isFirstUpstreams = utterance.voiceIds.every(
     (id) => splitUpstreamVoice(id) === null && ownVoices?.has(id) !== true,
   );
-  const opusBitrateKbps = isFirstUpstreams ? deps.tuning.opusBitrateKbps : null;
+  const opusBitrateKbps = isFirstUpstreams ? deps.settings.opusBitrateKbps : null;
   const isLevelled = isMixed || targetOf(deps, utterance) !== 0;
   utterance.chooseSourceFormat(chooseSourceFormat(needs, { opusBitrateKbps, isLevelled }));
   chooseLevel(deps, utterance);
@@ -87,7 +87,7 @@ export function chooseFormat(
 export function chooseLevel(deps: SessionDeps, utterance: Utterance): void {
   const targetLufs = targetOf(deps, utterance);
   if (targetLufs === 0) return;
-  const { voiceIds, modelId = deps.tuning.model, sourceFormat } = utterance;
+  const { voiceIds, modelId = deps.settings.model, sourceFormat } = utterance;
   utterance.levels = new SpeechLevels((standIn) => {
     const speakers = standIn === null ? voiceIds : [standIn];
     return deps.loudness.levelFor({ voiceIds: speakers, modelId, sourceFormat, targetLufs });
@@ -95,6 +95,6 @@ export function chooseLevel(deps: SessionDeps, utterance: Utterance): void {
 }
 
 /** LUFS; 0: as it comes. */
-function targetOf({ tuning }: SessionDeps, { loudnessLufs }: Utterance): number {
-  return loudnessLufs ?? tuning.loudnessLufs;
+function targetOf({ settings }: SessionDeps, { loudnessLufs }: Utterance): number {
+  return loudnessLufs ?? settings.loudnessLufs;
 }

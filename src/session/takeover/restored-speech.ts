@@ -85,9 +85,9 @@ export class RestoredSpeech {
       sessionId: this.#options.sessionId,
       trace: traceOf(deps, { sessionId: this.#options.sessionId, utteranceId: id, traceparent }),
       acceptedMs: nowMs,
-      textDefaults: deps.tuning.textDefaults,
-      defaultModel: deps.tuning.model,
-      ownVoices: deps.tuning.ownVoices,
+      textDefaults: deps.settings.textDefaults,
+      defaultModel: deps.settings.model,
+      ownVoices: deps.settings.ownVoices,
       subject: saved.subject ?? undefined,
       holder: saved.holder,
       // A phone call may be back before those who want words.

@@ -29,8 +29,8 @@ export class Speakers {
     this.#options = options;
     this.#leftTexts = new LeftTexts({
       clock: options.deps.clock,
-      waitMs: options.deps.tuning.graceMs,
-      maxSpeakers: options.deps.tuning.maxListeners,
+      waitMs: options.deps.settings.graceMs,
+      maxSpeakers: options.deps.settings.maxListeners,
       onGivenUp: (ids) => {
         this.#endTexts(ids);
         options.clock.advance();
@@ -41,7 +41,7 @@ export class Speakers {
   /** Text came: its speaker is asked to pause where too much waits. */
   noteText(participant: Participant, utterance: Utterance): void {
     const { deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
+    const limit_chars = deps.settings.creditChars;
     if (this.isPaused(utterance)) this.reportRoom(utterance);
     if (this.isPaused(utterance) || utterance.input.pendingChars <= limit_chars) return;
     deps.counters.textPauses += 1;
@@ -57,7 +57,7 @@ export class Speakers {
   reportRoom(utterance: Utterance): void {
     const speaker = this.#paused.get(utterance);
     if (speaker === undefined) return;
-    const limit_chars = this.#options.deps.tuning.creditChars;
+    const limit_chars = this.#options.deps.settings.creditChars;
     if (utterance.input.pendingChars > limit_chars * RESUME_SHARE) return;
     this.#paused.delete(utterance);
     if (!this.#options.participants.has(speaker)) return;
@@ -90,7 +90,7 @@ export class Speakers {
     // Another connection goes on with it already: this one's end was seen late.
     const isHeld = (id: string): boolean => [...participants].some((other) => other.openIds.has(id));
     const ids = new Set([...participant.openIds].filter((id) => isOpen(id) && !isHeld(id)));
-    if (isFinal || deps.tuning.graceMs === 0) this.#endTexts(ids);
+    if (isFinal || deps.settings.graceMs === 0) this.#endTexts(ids);
     else this.#leftTexts.keep(namesOf(participant), { ids, currentId: participant.currentId });
   }
 
@@ -154,7 +154,7 @@ export class Speakers {
       ...base,
       utterance_id: utterance.id,
       pending_chars: utterance.input.pendingChars,
-      limit_chars: this.#options.deps.tuning.creditChars,
+      limit_chars: this.#options.deps.settings.creditChars,
     }));
   }
 }

@@ -321,7 +321,7 @@ const ledgerLines: Target = {
 };
 
 const HEAD =
-  '{"voicewire_recording":1,"version":"0","at":"2027-01-31","at_ms":5,"session":"s","epoch":"e","server":"v","text":"kept","tuning":{}}';
+  '{"voicewire_recording":2,"version":"0","at":"2027-01-31","at_ms":5,"session":"s","epoch":"e","server":"v","text":"kept","settings":{}}';
 
 /** Lines without their hashes, which the target puts before them. */
 const recordings: Target = {

@@ -14,7 +14,7 @@ const replays: Target = {
     ..."open join leave command speak interrupt textChanged captions send acknowledge drain noise restore".split(
       " ",
     ),
-    ..."timer#1 tick#2 null [] {} -1 1e15 1e309 settings tuning".split(" "),
+    ..."timer#1 tick#2 null [] {} -1 1e15 1e309 settings".split(" "),
   ],
   seeds: [SEED],
   run: (input) => {

@@ -47,12 +47,12 @@ describe("a recording", () => {
 
   it("of another form is refused with both forms", async () => {
     const lines = signedAgain(await recordedLines(), (json) =>
-      json.replace('"voicewire_recording":1', '"voicewire_recording":2'),
+      json.replace('"voicewire_recording":2', '"voicewire_recording":1'),
     );
-    expect(() => readLines(lines)).toThrow(/of form 2, expected 1: run the voicewire that wrote it \(\d+\./);
+    expect(() => readLines(lines)).toThrow(/of form 1, expected 2: run the voicewire that wrote it \(\d+\./);
     // Its hashes may be made otherwise.
     const [first = "", ...others] = lines;
-    expect(() => readLines([`${"x".repeat(16)}${first.slice(16)}`, ...others])).toThrow(/of form 2/);
+    expect(() => readLines([`${"x".repeat(16)}${first.slice(16)}`, ...others])).toThrow(/of form 1/);
   });
 
   it("that is an empty line, an object or a text is refused", () => {

@@ -4,19 +4,19 @@ import { join } from "node:path";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
-import type { SessionTuning } from "../../../src/session/session-deps.ts";
+import type { SessionSettings } from "../../../src/session/session-deps.ts";
 import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 
 export function createRecordedRig(
-  tuning: Partial<SessionTuning> = {},
+  settings: Partial<SessionSettings> = {},
   options: Partial<RecordingsOptions> = {},
   log: Logger = silentLog,
 ) {
   const disk = new MemoryDisk();
   let recordings: Recordings | null = null;
-  const rig = createRig(tuning, undefined, undefined, undefined, undefined, (clock) => {
+  const rig = createRig(settings, undefined, undefined, undefined, undefined, (clock) => {
     recordings = new Recordings({
       folder: join(tmpdir(), "voicewire-recording-test"),
       isRedacted: false,

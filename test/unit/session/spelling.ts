@@ -4,7 +4,7 @@
  */
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import { silentLog } from "../../../src/kit/log.ts";
-import type { SessionTuning } from "../../../src/session/session-deps.ts";
+import type { SessionSettings } from "../../../src/session/session-deps.ts";
 import type { Aligner } from "../../../src/timing/aligner.ts";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
@@ -144,11 +144,11 @@ export function answer(open: FakeRequest | undefined, given: Answer = {}): void 
 /** A session with one listener that speaks. */
 export function stage(
   query = "format=ulaw_8000",
-  tuning: Partial<SessionTuning> = {},
+  settings: Partial<SessionSettings> = {},
   opusPool?: OpusPool,
   aligner?: Aligner,
 ) {
-  const rig = createRig(tuning, opusPool, silentLog, aligner);
+  const rig = createRig(settings, opusPool, silentLog, aligner);
   const first = rig.join(query);
   const speak = (text: string, id: string, more: object = {}): void =>
     first.send({ type: "speak", text, voice_id: VOICE, utterance_id: id, ...more });

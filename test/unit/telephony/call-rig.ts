@@ -4,7 +4,7 @@ import type { SendResult } from "../../../src/delivery/listener.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
-import type { SessionTuning } from "../../../src/session/session-deps.ts";
+import type { SessionSettings } from "../../../src/session/session-deps.ts";
 import type { CallRights } from "../../../src/telephony/call.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
@@ -44,7 +44,7 @@ export class MemoryLine implements CallLine {
 }
 
 export interface CallRigOptions {
-  readonly tuning?: Partial<SessionTuning>;
+  readonly settings?: Partial<SessionSettings>;
   readonly maxCalls?: number;
   readonly log?: Logger;
   /** Of who brings the calls; default everything. */
@@ -52,12 +52,12 @@ export interface CallRigOptions {
 }
 
 export function createCallRig({
-  tuning,
+  settings,
   maxCalls = 8,
   log = silentLog,
   rights = ANY_CALL,
 }: CallRigOptions = {}) {
-  const rig = createRig(tuning);
+  const rig = createRig(settings);
   const refusals = new RefusalCounts();
   const calls = new Calls({ sessions: rig.sessions, clock: rig.clock, log, maxCalls, refusals });
   const dial = (dialect: CarrierDialect | null = tinyDialect(), query: Record<string, string> = {}) => {

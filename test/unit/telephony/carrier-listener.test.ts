@@ -271,7 +271,7 @@ describe("a carrier that is full", () => {
 
   it("is not given up where so much waited that it fell behind: it hears the rest", () => {
     // Room for half a second of this carrier's words.
-    const stage = createStage({}, { tuning: { maxOutboxBytes: 400 } });
+    const stage = createStage({}, { settings: { maxOutboxBytes: 400 } });
     stage.speak("a");
     stage.answer();
     stage.clock.advance(300);

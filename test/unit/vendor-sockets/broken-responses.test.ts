@@ -35,7 +35,7 @@ describe("a request that fails for good", () => {
   });
 
   it("gives its place to no other context: the socket is closed", () => {
-    const rig = socketRig({ query: "auto_mode=true", tuning: { maxRequests: 1 } });
+    const rig = socketRig({ query: "auto_mode=true", limits: { maxRequests: 1 } });
     rig.send({ text: "One. ", context_id: "a" }, { text: "Two. ", context_id: "b" });
     rig.asked[0]?.fail(refused());
     expect(rig.end?.code).toBe(1008);
@@ -61,7 +61,7 @@ describe("a response that breaks off while the timing of all is waited for", () 
   });
 
   it("begins its wait again with the next try's first audio", () => {
-    const rig = socketRig({ tuning: { timingHoldMs: 1000 } });
+    const rig = socketRig({ limits: { timingHoldMs: 1000 } });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     rig.asked[0]?.say(4);
     rig.clock.advance(950);
@@ -116,7 +116,7 @@ describe("timing that comes before any audio", () => {
   });
 
   it("is not taken for the first audio of a request that is late", () => {
-    const rig = socketRig({ tuning: { firstAudioMs: 1000 } });
+    const rig = socketRig({ limits: { firstAudioMs: 1000 } });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     rig.asked[0]?.handlers.requestSent?.();
     rig.asked[0]?.say(0, rig.asked[0].alignment(0, 5));

@@ -25,7 +25,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
       clock,
       counters,
       log: silentLog,
-      tuning: {
+      limits: {
         maxContexts: 1,
         maxTextChars: 1000,
         maxOutboxBytes: 1000,

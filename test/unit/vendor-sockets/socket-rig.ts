@@ -7,7 +7,7 @@ import { parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-set
 import type { Alignment } from "../../../src/timing/alignment.ts";
 import type { Upstream } from "../../../src/upstream/types.ts";
 import { DialogueSocket } from "../../../src/vendor-sockets/dialogue-socket.ts";
-import type { SocketTuning, SpeakingSocket } from "../../../src/vendor-sockets/ports.ts";
+import type { SocketLimits, SpeakingSocket } from "../../../src/vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../../src/vendor-sockets/speech-socket.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FakeRequest } from "../../helpers/session-rig.ts";
@@ -83,11 +83,11 @@ export interface SocketRig {
 export interface SocketRigOptions {
   readonly kind?: "single" | "multi" | "dialogue";
   readonly query?: string;
-  readonly tuning?: Partial<SocketTuning>;
+  readonly limits?: Partial<SocketLimits>;
 }
 
 export function socketRig(options: SocketRigOptions = {}): SocketRig {
-  const { kind = "multi", query = "", tuning = {} } = options;
+  const { kind = "multi", query = "", limits = {} } = options;
   const clock = new FakeClock();
   const asked: Asked[] = [];
   const upstream: Upstream = {
@@ -106,14 +106,14 @@ export function socketRig(options: SocketRigOptions = {}): SocketRig {
       clock,
       counters: createCounters(),
       log: silentLog,
-      tuning: {
+      limits: {
         maxContexts: 5,
         maxTextChars: 100_000,
         maxOutboxBytes: 1000,
         maxRequests: 6,
         timingHoldMs: 100,
         firstAudioMs: 0,
-        ...tuning,
+        ...limits,
       },
     },
     port: {

@@ -136,7 +136,7 @@ describe("the timing of a generation", () => {
   });
 
   it("counts as sent where its own audio was too short to send: the next piece is not held", () => {
-    const rig = socketRig({ tuning: { timingHoldMs: 1_000_000 } });
+    const rig = socketRig({ limits: { timingHoldMs: 1_000_000 } });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     const [asked] = rig.asked;
     const timing = asked?.alignment(0, 12) ?? null;
@@ -162,7 +162,7 @@ describe("the timing of a generation", () => {
   });
 
   it("audio is not held without bound: then it goes with the timing that there is", () => {
-    const rig = socketRig({ tuning: { timingHoldMs: 1_000_000 } });
+    const rig = socketRig({ limits: { timingHoldMs: 1_000_000 } });
     rig.send({ text: "x".repeat(3000), context_id: "a", flush: true });
     for (let count = 0; count < 10; count += 1) rig.asked[0]?.say(100);
     expect(rig.heard.length).toBeGreaterThan(0);
@@ -243,7 +243,7 @@ describe("requests", () => {
 
 describe("what a socket holds", () => {
   it("nothing more is asked for when it closes: places that come free are not taken", () => {
-    const rig = socketRig({ tuning: { maxRequests: 1 } });
+    const rig = socketRig({ limits: { maxRequests: 1 } });
     rig.send(
       { text: "Hello. ", context_id: "a", flush: true },
       { text: "You. ", context_id: "b", flush: true },

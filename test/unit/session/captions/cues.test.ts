@@ -6,8 +6,8 @@ import { Answering, type Manner, requestAt, SPLICES, toneOf, VOICE, wordsOf } fr
 
 const QUERY = "format=ulaw_8000&events=cues,words";
 
-function start(tuning: Parameters<typeof createRig>[0] = {}, query = QUERY, manner: Manner = {}) {
-  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...tuning });
+function start(settings: Parameters<typeof createRig>[0] = {}, query = QUERY, manner: Manner = {}) {
+  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...settings });
   return { rig, ...rig.join(query), answering: new Answering(rig, { msPerChar: 40, ...manner }) };
 }
 

@@ -1,7 +1,7 @@
 /** One that joins in the middle: it learns what is being said and the cue that stands, and is in step from there. */
 import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../../../src/protocol/events.ts";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment, TEST_SETTINGS } from "../../../helpers/session-rig.ts";
 import { ScriptedListener } from "../scripted-listener.ts";
 import { Answering, SPLICES } from "../scripted-speech.ts";
 
@@ -14,7 +14,7 @@ function run(rig: Rig, ms: number): void {
   for (let passed = 0; passed < ms; passed += 5) rig.clock.advance(5);
 }
 
-function stage(events: string, aheadMs = TEST_TUNING.aheadMs) {
+function stage(events: string, aheadMs = TEST_SETTINGS.aheadMs) {
   const rig = createRig({ maxListeners: 2000, graceMs: 60_000, aheadMs });
   const speaker = rig.join("role=speaker&events=none");
   const query = `role=listener&format=ulaw_8000&events=${events}`;

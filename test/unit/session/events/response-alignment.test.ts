@@ -51,9 +51,9 @@ function wordsOf(text: string): FoundWord[] {
   });
 }
 
-function rig(tuning = {}, query = "") {
+function rig(settings = {}, query = "") {
   const { aligner, asked } = fakeAligner();
-  const session = stage(`format=ulaw_8000&events=words,characters${query}`, tuning, undefined, aligner);
+  const session = stage(`format=ulaw_8000&events=words,characters${query}`, settings, undefined, aligner);
   const speak = (text: string, id: string, more: object = {}): void =>
     session.send({ type: "speak", text, voice_id: VOICE, utterance_id: id, ...more });
   const chunk = (index: number, audio: Uint8Array): void =>

@@ -5,8 +5,8 @@ import { Answering, answer, requestAt, speechAt, textOf, texts, VOICE } from "..
 
 const SENTENCE = "This sentence has exactly fifty characters in it. ";
 
-function start(tuning: Parameters<typeof createRig>[0] = {}, query = "format=ulaw_8000") {
-  const rig = createRig({ maxTextChars: 100_000, aheadMs: 60_000, creditChars: 1e6, ...tuning });
+function start(settings: Parameters<typeof createRig>[0] = {}, query = "format=ulaw_8000") {
+  const rig = createRig({ maxTextChars: 100_000, aheadMs: 60_000, creditChars: 1e6, ...settings });
   return { rig, ...rig.join(query) };
 }
 
@@ -23,8 +23,8 @@ describe("the budget for what is unheard", () => {
     ["ms", { speculateMs: 1500, speculateChars: 1e6 }],
     ["characters", { speculateMs: 1e6, speculateChars: 60 }],
     ["both", { speculateMs: 1500, speculateChars: 60 }],
-  ])("holds at each request, and speech never runs dry: %s", (_name, tuning) => {
-    const { rig, send, listener } = start(tuning);
+  ])("holds at each request, and speech never runs dry: %s", (_name, settings) => {
+    const { rig, send, listener } = start(settings);
     const answering = new Answering(rig, { msPerChar: 40, delayMs: 100 });
     const whole = saySentences(send, 12);
     let known = rig.requests.length;
@@ -34,8 +34,8 @@ describe("the budget for what is unheard", () => {
       if (rig.requests.length === known) continue;
       known = rig.requests.length;
       const asked = texts(rig).slice(0, -1).join("").length;
-      expect(asked * 40 - heardMs).toBeLessThanOrEqual(tuning.speculateMs + 100);
-      expect(asked - heardMs / 40).toBeLessThanOrEqual(tuning.speculateChars + 5);
+      expect(asked * 40 - heardMs).toBeLessThanOrEqual(settings.speculateMs + 100);
+      expect(asked - heardMs / 40).toBeLessThanOrEqual(settings.speculateChars + 5);
     }
     expect(texts(rig).join("")).toBe(whole);
     expect(rig.requests.length).toBeGreaterThan(3);
@@ -196,8 +196,8 @@ describe("what the upstream gets of the text around a segment", () => {
   it.each([
     ["the command's model", {}, { model_id: "eleven_v3" }],
     ["the gateway's own model", { model: "eleven_v3" }, {}],
-  ])("nothing where %s refuses it", (_name, tuning, command) => {
-    const { rig, send } = start(tuning);
+  ])("nothing where %s refuses it", (_name, settings, command) => {
+    const { rig, send } = start(settings);
     send({ type: "text", text: `One is here. ${SENTENCE.repeat(3)}`, voice_id: VOICE, ...command });
     send({ type: "end" });
     new Answering(rig).run(8000);

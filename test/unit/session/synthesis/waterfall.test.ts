@@ -26,8 +26,8 @@ function expectWhole(waterfall: Waterfall): void {
   expect(sum).toBe(Math.round(waterfall.total_ms * 1000));
 }
 
-function start(tuning: Parameters<typeof createRig>[0] = {}) {
-  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...tuning });
+function start(settings: Parameters<typeof createRig>[0] = {}) {
+  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...settings });
   const { send, listener } = rig.join("format=ulaw_8000");
   const done = (): UtteranceDoneEvent => {
     const [event] = listener.eventsOf("utterance.done");

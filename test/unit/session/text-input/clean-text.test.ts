@@ -6,9 +6,9 @@ const ALL = ["markdown", "emoji", "urls", "code"];
 
 function start(
   query = "format=ulaw_8000&events=characters,words,cues",
-  tuning: Parameters<typeof createRig>[0] = {},
+  settings: Parameters<typeof createRig>[0] = {},
 ) {
-  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...tuning });
+  const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...settings });
   return { rig, ...rig.join(query), answering: new Answering(rig, { msPerChar: 20 }) };
 }
 

@@ -6,8 +6,8 @@ const SENTENCE = "This is a sentence of some length. ";
 /** Speaks slowly, so that text waits. */
 const SLOW = { msPerChar: 100 };
 
-function start(tuning: Parameters<typeof createRig>[0] = {}, query = "format=ulaw_8000") {
-  const rig = createRig({ creditChars: 200, textIdleMs: 1e9, ...tuning });
+function start(settings: Parameters<typeof createRig>[0] = {}, query = "format=ulaw_8000") {
+  const rig = createRig({ creditChars: 200, textIdleMs: 1e9, ...settings });
   const joined = rig.join(query);
   const other = rig.join("role=both&format=none");
   return { rig, ...joined, other, answering: new Answering(rig, SLOW) };

@@ -1,14 +1,14 @@
 /** A speaker whose connection breaks in the middle of a text, and comes back to it, or does not. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import type { SessionTuning } from "../../../../src/session/session-deps.ts";
+import type { SessionSettings } from "../../../../src/session/session-deps.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import { answer, textOf, VOICE } from "../spelling.ts";
 
 const GRACE_MS = 1000;
 
-function stage(tuning: Partial<SessionTuning> = {}) {
-  const rig = createRig({ graceMs: GRACE_MS, textIdleMs: 60_000, ...tuning });
+function stage(settings: Partial<SessionSettings> = {}) {
+  const rig = createRig({ graceMs: GRACE_MS, textIdleMs: 60_000, ...settings });
   const client = rig.join("format=ulaw_8000");
   const speaker = rig.join("role=speaker");
   const token = (): string => speaker.listener.eventsOf("hello")[0]?.resume_token ?? "";
@@ -101,10 +101,10 @@ describe("a speaker whose connection breaks within a text", () => {
       },
     ],
     ["has no grace", (rig: ReturnType<typeof stage>) => leave(rig.speaker), { graceMs: 0 }],
-  ] as [string, (rig: ReturnType<typeof stage>) => void, Partial<SessionTuning>?][])(
+  ] as [string, (rig: ReturnType<typeof stage>) => void, Partial<SessionSettings>?][])(
     "has it ended at once where it %s",
-    (_, go, tuning = {}) => {
-      const rig = stage(tuning);
+    (_, go, settings = {}) => {
+      const rig = stage(settings);
       rig.speaker.send(text("Alpha bravo", "u"));
       go(rig);
       expect(rig.asked()).toBe("Alpha bravo");

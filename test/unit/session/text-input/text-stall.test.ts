@@ -2,8 +2,8 @@ import { describe, expect, it, vi } from "vitest";
 import { createRig } from "../../../helpers/session-rig.ts";
 import { Answering, type Manner, type Rig, texts, VOICE, wordsOf } from "../scripted-speech.ts";
 
-function start(tuning: Parameters<typeof createRig>[0] = {}, manner: Manner = {}) {
-  const rig = createRig({ textIdleMs: 1e9, ...tuning });
+function start(settings: Parameters<typeof createRig>[0] = {}, manner: Manner = {}) {
+  const rig = createRig({ textIdleMs: 1e9, ...settings });
   const joined = rig.join("format=ulaw_8000&events=words,characters");
   const answering = new Answering(rig, manner);
   /** Tokens, so long after one another. */
