@@ -21,8 +21,7 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
-import type { OpusAccount } from "../session/output/opus-listeners.ts";
-import type { Payer } from "../session/payer.ts";
+import type { OpusAccount, Payer } from "../session/payer.ts";
 import { parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallLeg, Greeting, LegOptions } from "./call-leg.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";

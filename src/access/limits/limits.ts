@@ -49,10 +49,10 @@ export interface UpstreamSubject {
   readonly payer?: { readonly key: string; readonly tenant: string };
 }
 
-/** See session/output/opus-listeners.ts. */
+/** See session/payer.ts. */
 export interface OpusAccount {
   readonly id: string;
-  /** One more rendition that they hear: gives what ends it (idempotent). Throws listener_limit. */
+  /** The client hears one more rendition: gives what ends that (idempotent). Throws listener_limit. */
   begin(): () => void;
 }
 

@@ -7,8 +7,8 @@ import type { AudioDescription } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
-import type { OpusAccount } from "../output/opus-listeners.ts";
 import type { Subscription } from "../output/output-router.ts";
+import type { OpusAccount } from "../payer.ts";
 import { entering, type Tape } from "../tape/tape.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */

@@ -1,12 +1,5 @@
-/** Who hears each Opus rendition of a session: an encoder is taken for it, which is counted once for each of them. */
-
-/** Whose number of renditions it is. */
-export interface OpusAccount {
-  /** The same one on all connections of one client. */
-  readonly id: string;
-  /** They hear one more: gives what ends it (idempotent). Throws listener_limit. */
-  begin(): () => void;
-}
+/** Who hears each Opus rendition of a session: of a client its encoder counts once, on however many connections it is heard. */
+import type { OpusAccount } from "../payer.ts";
 
 interface Hearing {
   connections: number;

@@ -16,10 +16,11 @@ import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { styleOf } from "../captions/cue-tracks.ts";
+import type { OpusAccount } from "../payer.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
 import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
-import { type OpusAccount, OpusListeners } from "./opus-listeners.ts";
+import { OpusListeners } from "./opus-listeners.ts";
 import { demandOf, type OutputDemand } from "./output-demand.ts";
 import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
 

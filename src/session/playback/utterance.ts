@@ -23,6 +23,7 @@ import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { SpokenIn, Subject } from "../../upstream/types.ts";
 import { type Generated, GeneratedAttempt } from "../generated-attempt.ts";
+import type { ChargedUtterance } from "../payer.ts";
 import type { PreparedText } from "../prepared/prepared-audio.ts";
 import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/replay-attempt.ts";
 import { RestartPlaces } from "../resume/restart-places.ts";
@@ -124,20 +125,6 @@ type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
 export interface AudioEnd {
   readonly endTicks: number;
   readonly padTicks: number;
-}
-
-/** What is counted of an utterance while it is not over. */
-export interface ChargedUtterance {
-  /** It is over, or was cut. Called once or more. */
-  end(): void;
-  /** It was not taken after all: nothing is counted. */
-  undo(): void;
-  /** Its text, in characters. */
-  readonly text: {
-    /** Throws where there may be no more. */
-    add(characters: number): void;
-    takeBack(characters: number): void;
-  };
 }
 
 export interface UtteranceOptions {

@@ -1,8 +1,6 @@
 /** Who pays, with the tape between: whether they may is read, what they pay with is not. */
 
-import type { OpusAccount } from "../output/opus-listeners.ts";
-import type { Payer } from "../payer.ts";
-import type { ChargedUtterance } from "../playback/utterance.ts";
+import type { ChargedUtterance, OpusAccount, Payer } from "../payer.ts";
 import type { Tape } from "./tape.ts";
 
 const FREE: ChargedUtterance = {
