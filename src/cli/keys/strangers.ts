@@ -3,11 +3,17 @@ import { type Binding, openWays } from "../../access/binding.ts";
 import { isLoopback } from "../../access/origin-rules.ts";
 import type { Config } from "../../config.ts";
 
-type AccessSettings = Binding & Pick<Config, "allowedOrigins" | "allowedHosts" | "publicUrl">;
+type AccessSettings = Binding &
+  Pick<Config, "allowedOrigins" | "allowedHosts" | "publicUrl" | "wyomingPort" | "wyomingAllow">;
 
 export function strangersMay(settings: AccessSettings): string {
-  const { keysFile, allowedOrigins } = settings;
-  if (keysFile !== "") return "who shows no key or token gets the page, /healthz and /readyz, nothing else";
+  const { keysFile, allowedOrigins, wyomingPort, wyomingAllow } = settings;
+  if (keysFile !== "") {
+    // Wyoming has no credentials.
+    const isWyomingOpen = wyomingPort !== 0 && wyomingAllow !== "";
+    const others = isWyomingOpen ? `but Wyoming clients of ${wyomingAllow} may speak` : "nothing else";
+    return `who shows no key or token gets the page, /healthz and /readyz, ${others}`;
+  }
   const ways = openWays(settings);
   if (ways.length > 0) return ways.map(({ consequence }) => consequence).join("; ");
   const others = allowedOrigins === "" ? "" : `, and web pages of ${allowedOrigins},`;

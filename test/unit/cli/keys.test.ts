@@ -349,6 +349,15 @@ describe("doctor", () => {
     });
   });
 
+  test("says with keys that Wyoming clients need none", async () => {
+    await keys("new", "app");
+    const flags = ["--keys-file", file, "--wyoming-allow", "192.168.1.0/24"];
+    expect(await check("access", [...flags, "--wyoming-port", "10200"])).toMatchObject({
+      detail: expect.stringMatching(/, but Wyoming clients of 192\.168\.1\.0\/24 may speak$/),
+    });
+    expect(await check("access", flags)).toMatchObject({ detail: expect.stringMatching(/, nothing else$/) });
+  });
+
   test("says without keys who comes by the operations port, a proxy or a name", async () => {
     await keys("new", "app");
     expect(await check("access", ["--ops-host", "0.0.0.0"])).toMatchObject({
