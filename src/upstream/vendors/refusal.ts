@@ -50,7 +50,7 @@ const FIELDS_OF_CODES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const HEADLINES: Partial<Readonly<Record<ErrorCode, string>>> = {
-  unknown_voice: "The upstream knows no such voice",
+  unknown_voice: "The upstream knows no such voice (expected one that GET /voices lists)",
   upstream_unauthorized: "The upstream refused the key (expected a valid one in upstream-key)",
   upstream_forbidden: "The upstream does not allow this with this key or plan",
   upstream_not_found: "The upstream does not know the resource",

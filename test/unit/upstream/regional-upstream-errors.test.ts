@@ -92,7 +92,15 @@ describe("a refusal", () => {
       refusal(403, "output_format_not_allowed"),
       { code: "upstream_forbidden", field: "output_format" },
     ],
-    ["404 for the voice", refusal(404, "voice_not_found"), { code: "unknown_voice", field: "voice_id" }],
+    [
+      "404 for the voice",
+      refusal(404, "voice_not_found"),
+      {
+        code: "unknown_voice",
+        field: "voice_id",
+        message: expect.stringContaining("expected one that GET /voices"),
+      },
+    ],
     [
       "400 for the voice, older",
       jsonAnswer(400, { detail: { status: "voice_does_not_exist" } }),
