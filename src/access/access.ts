@@ -172,7 +172,7 @@ export class Access {
   /** A token that stands below the caller's key. Throws invalid_config where no key of the file mints, invalid_field. */
   mint(key: Key, { subject, grants, lifeMs }: MintRequest): MintedToken {
     const nowMs = this.#nowMs();
-    const minting = this.#keys()?.mintingAt(nowMs);
+    const minting = key.mints ? key : this.#keys()?.mintingAt(nowMs, { forOthers: true });
     if (minting?.signing == null) throw noMintingKey();
     mustEndLater(grants, nowMs);
     const expiresMs = nowMs + lifeMs;
@@ -236,7 +236,7 @@ export class Access {
 
   /** A token that this gateway minted stands below the key that asked for it, another below the key that signed it. */
   #ownerOf({ token: { signer }, issuer }: VerifiedToken, keys: KeyRing): Key {
-    if (!signer.mints || issuer === undefined || issuer === signer.id) return signer;
+    if (!signer.signsForOthers || issuer === undefined || issuer === signer.id) return signer;
     const owner = typeof issuer === "string" ? keys.find(issuer) : undefined;
     if (owner === undefined) throw new AccessError("unknown_key");
     return this.#valid(owner);
@@ -305,7 +305,7 @@ function noMintingKey(): GatewayError {
   return new GatewayError(
     "invalid_config",
     'No key makes tokens: add to the key file {"id": "tokens", "algorithm": "HS256", "secret": 32 or more bytes as base64url, ' +
-      '"mints": true} (docs/access.md)',
+      '"mints": true}, without tenant, grants and limits (docs/access.md)',
     { field: "keys-file" },
   );
 }
@@ -320,7 +320,7 @@ function namesOfCaller({ key, token }: Caller): CredentialFacts {
 
 /** The id of the key that asked for the token, as far as it is one; else of the key that signed it. */
 function askerOf(issuer: unknown, signer: Key, keys: KeyRing): string {
-  const asker = signer.mints && typeof issuer === "string" ? keys.find(issuer) : undefined;
+  const asker = signer.signsForOthers && typeof issuer === "string" ? keys.find(issuer) : undefined;
   return (asker ?? signer).id;
 }
 

@@ -87,8 +87,13 @@ export interface Key {
   readonly expiresMs: number | null;
   /** Tokens are verified with it; null: a static key. */
   readonly signing: JwtKey | null;
-  /** POST /tokens signs with it. */
+  /** POST /tokens and `voicewire token` sign with it. */
   readonly mints: boolean;
+  /**
+   * Tokens that it signs may stand below another key. One with a tenant, grants or limits is somebody's, who has its secret: what it
+   * signs stands below itself.
+   */
+  readonly signsForOthers: boolean;
   /** Two keys are one where this is alike: an id whose secret was changed is another key. */
   readonly fingerprint: string;
 }
@@ -108,6 +113,8 @@ interface RevokedTokens {
 /** No secret has it. */
 const NO_DIGEST = "-".repeat(64);
 const SECRET_BYTES = 32;
+/** A static key and a public one: the gateway signs with neither. */
+const SIGNS_NOTHING = { mints: false, signsForOthers: false };
 /** Length of a secret in base64url. */
 const SECRET_CHARS = Math.ceil((SECRET_BYTES * 4) / 3);
 /** Static keys begin with it, tokens never do. */
@@ -147,10 +154,11 @@ export class KeyRing {
     return this.#byId.get(id);
   }
 
-  /** The key that signs what this gateway mints: the first one that may, and has not expired. */
-  mintingAt(nowMs: number): Key | undefined {
+  /** The first key that mints and has not expired. `forOthers`: for tokens that stand below another key. */
+  mintingAt(nowMs: number, { forOthers }: { readonly forOthers: boolean }): Key | undefined {
     for (const key of this.#byId.values()) {
-      if (key.mints && (key.expiresMs === null || key.expiresMs > nowMs)) return key;
+      const mayMint = forOthers ? key.signsForOthers : key.mints;
+      if (mayMint && (key.expiresMs === null || key.expiresMs > nowMs)) return key;
     }
     return undefined;
   }
@@ -221,13 +229,13 @@ function keyOf(value: unknown, where: string): Key {
   const { id, tenant = "", grants = EVERY_SESSION, limits = {}, expires } = entry;
   const facts = { id, tenant, grants, limits, expiresMs: expires === undefined ? null : Date.parse(expires) };
   if ("hash" in entry) {
-    return { ...facts, signing: null, mints: false, fingerprint: entry.hash.slice("sha256:".length) };
+    return { ...facts, ...SIGNS_NOTHING, signing: null, fingerprint: entry.hash.slice("sha256:".length) };
   }
   const { algorithm } = entry;
   if (!("secret" in entry)) {
     const key = publicKeyOf(entry.public_key, algorithm, where);
     const der = key.export({ format: "der", type: "spki" });
-    return { ...facts, signing: { algorithm, key }, mints: false, fingerprint: digestOf(der) };
+    return { ...facts, ...SIGNS_NOTHING, signing: { algorithm, key }, fingerprint: digestOf(der) };
   }
   const secret = Buffer.from(entry.secret, "base64url");
   if (secret.length < MIN_SECRET_BYTES) {
@@ -236,7 +244,9 @@ function keyOf(value: unknown, where: string): Key {
     );
   }
   const signing = { algorithm, key: createSecretKey(secret) };
-  return { ...facts, signing, mints: entry.mints ?? false, fingerprint: digestOf(secret) };
+  const mints = entry.mints ?? false;
+  const isBounded = tenant !== "" || entry.grants !== undefined || entry.limits !== undefined;
+  return { ...facts, signing, mints, signsForOthers: mints && !isBounded, fingerprint: digestOf(secret) };
 }
 
 function publicKeyOf(pem: string, algorithm: Algorithm, where: string): KeyObject {

@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Grants } from "../../src/access/grants.ts";
 import { newStaticKey } from "../../src/access/keys.ts";
+import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, jsonAnswer, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { knock } from "../helpers/knock.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 
 const NARROW: Grants = {
@@ -142,6 +144,30 @@ describe("POST /tokens", () => {
     const answer = await ask(tokenFor(SPEAKER), { grants: LISTENER });
     expect(answer).toMatchObject({ status: 403, error: { code: "forbidden" } });
   });
+
+  it.each<readonly [name: string, app: object]>([
+    ["grants", { grants: LISTENER }],
+    ["a tenant", { tenant: "acme" }],
+    ["limits", { limits: { connections: 1 } }],
+  ])(
+    "are not made with a key that has %s, and what it signs stands below no other key",
+    async (_name, app) => {
+      using own = new TestKeys({ app, server: { grants: { ...SPEAKER, sessions: ["of-server"] } } });
+      const audit = new AuditLines();
+      await using other = await gatewayAt(upstream.url, { keysFile: own.path }, { auditLog: audit.log });
+      const body = JSON.stringify({ grants: { sessions: ["of-server"], allow: ["listen"] } });
+      const headers = { "xi-api-key": own.key };
+      const answer = await fetch(`${other.url}/tokens`, { method: "POST", headers, body });
+      expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining("without tenant")]);
+      // As who has its secret may sign it.
+      const token = tokenFor(LISTENER, { claims: { iss: "server" } });
+      const path = `${other.wsUrl}/live/elsewhere?format=none&role=listener`;
+      expect(await knock(path, { headers: { authorization: `Bearer ${token}` } })).toMatchObject({
+        status: 101,
+      });
+      expect(audit.lines.filter((line) => line.audit === "admitted").at(-1)).toMatchObject({ key: "app" });
+    },
+  );
 
   it("says what to add where no key makes tokens, and where there are no keys", async () => {
     using own = new TestKeys({ app: { mints: false } });

@@ -28,12 +28,12 @@ export function checkKeyFile(path: string, nowMs: number): CheckResult {
             fix: "make new ones with voicewire keys new",
           },
         ]),
-    ...(ring.mintingAt(Date.now()) !== undefined
+    ...(ring.mintingAt(nowMs, { forOthers: true }) !== undefined
       ? []
       : [
           {
-            what: "no key mints, so POST /tokens and voicewire token fail",
-            fix: 'add a key with a secret and "mints": true',
+            what: "no key mints for others, so POST /tokens fails",
+            fix: 'add a key with a secret and "mints": true, without tenant, grants and limits',
           },
         ]),
   ];

@@ -95,7 +95,7 @@ async function runToken(io: Io, args: readonly string[]): Promise<number> {
     return EXIT.ok;
   }
   const ring = loadKeys(keyFilePath(io, parsed));
-  const minting = ring.mintingAt(Date.now());
+  const minting = ring.mintingAt(Date.now(), { forOthers: false });
   const access = new Access({ keys: () => ring, nowMs: Date.now, takesTokensInUrl: false });
   const minted =
     minting === undefined

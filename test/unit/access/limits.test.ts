@@ -33,7 +33,7 @@ function keyOf(
   id: string,
   { limits = {}, grants = {} }: { limits?: KeyLimits; grants?: Partial<Grants> } = {},
 ): Key {
-  const facts = { expiresMs: null, signing: null, mints: false, fingerprint: id };
+  const facts = { expiresMs: null, signing: null, mints: false, signsForOthers: false, fingerprint: id };
   return { id, tenant: "", grants: { ...EVERY_SESSION, ...grants }, limits, ...facts };
 }
 

@@ -7,7 +7,15 @@ import type { Key } from "../../../src/access/keys.ts";
 const LISTENING: Grants = { sessions: ["support-17", "room-*"], allow: ["listen", "captions"] };
 
 function keyOf(grants: Grants): Key {
-  const facts = { expiresMs: null, signing: null, mints: false, fingerprint: "app", tenant: "", limits: {} };
+  const facts = {
+    expiresMs: null,
+    signing: null,
+    mints: false,
+    signsForOthers: false,
+    fingerprint: "app",
+    tenant: "",
+    limits: {},
+  };
   return { id: "app", grants, ...facts };
 }
 
