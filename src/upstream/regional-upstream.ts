@@ -18,8 +18,6 @@ import type { RequestOptions, UpstreamStats } from "./transport/requester.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
 import { regionNames } from "./vendors/vendor-regions.ts";
 
-export { REGION_URLS, regionUrl } from "./vendors/vendor-regions.ts";
-
 export interface UpstreamOptions {
   /**
    * http or https; a path is kept as a prefix, e.g. `https://proxy.example/speech`. Several (at most 8) in order of

@@ -1,7 +1,8 @@
 /** The upstream client against a real HTTP server: what it asks, what it makes of good answers. */
 import { describe, expect, it } from "vitest";
-import { createUpstream, REGION_URLS, regionUrl } from "../../../src/upstream/regional-upstream.ts";
+import { createUpstream } from "../../../src/upstream/regional-upstream.ts";
 import type { DialogueRequest, SynthesisRequest } from "../../../src/upstream/types.ts";
+import { REGION_URLS, regionUrl } from "../../../src/upstream/vendors/vendor-regions.ts";
 import {
   FAKE_VOICES,
   jsonAnswer,
