@@ -516,7 +516,7 @@ async function joinCluster(
   return cluster;
 }
 
-/** Waits until it has ended, or goes on at another node. */
+/** Waits until speech has ended, or goes on at another node. */
 async function letSpeechEnd(
   { config, clock }: Core,
   { live: { sessions }, cluster, calls: { calls } }: Parts,

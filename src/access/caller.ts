@@ -151,7 +151,7 @@ export class Caller {
     }
   }
 
-  /** Whether it allows some of these only, or sets them. */
+  /** Whether the caller's rights restrict or set any of these. */
   limits(...names: readonly ("voices" | "models" | "formats" | "speech")[]): boolean {
     return this.#layers.some(({ grants }) => names.some((name) => grants[name] !== undefined));
   }

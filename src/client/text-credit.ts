@@ -19,7 +19,7 @@ export class TextCredit {
     return utteranceId === undefined ? this.#paused.size > 0 : this.#paused.has(utteranceId);
   }
 
-  /** Resolves when more text may be sent: at once unless it is paused. The rejection may go unobserved. */
+  /** Resolves when more text may be sent: at once unless it is paused. Who ignores its rejection gets no `unhandledrejection`. */
   ready(utteranceId?: string): Promise<void> {
     if (!this.isPaused(utteranceId)) return Promise.resolve();
     const ready = new Promise<void>((resolve, reject) => {

@@ -48,7 +48,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024;
 /** As long as a node that is known may be silent. */
 const UNHEARD_MS = 3000;
 
-/** What the parts that bring clients ask of it. */
+/** The part of a cluster that sockets, players and calls use. */
 export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve" | "isCutOff">;
 
 export class Cluster {

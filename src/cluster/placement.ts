@@ -40,7 +40,7 @@ interface Placed {
 interface Sent {
   /** What the last heartbeat said. */
   facts: NodeFacts;
-  /** When sessions were sent that this does not count. */
+  /** When sessions were sent there that these facts do not count yet. */
   timesMs: number[];
 }
 

@@ -154,7 +154,7 @@ export class DeliveryGroup {
     this.#behind.delete(cursor);
   }
 
-  /** The listener goes on from places of its own. */
+  /** The listener leaves the lockstep, and goes on at its own place in frames and events. */
   fallBehind(cursor: ListenerCursor, behind: Behind): void {
     cursor.behind = behind;
     // It may have left while it was sent to.

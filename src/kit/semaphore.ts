@@ -17,7 +17,7 @@ export class Semaphore {
   readonly #limit: number;
   readonly #maxWaiting: number;
   readonly #onFree: (() => void) | undefined;
-  /** Those that had a permit before stand in front; their number is bounded by who let them in. */
+  /** Those that had a permit before: they come first and are not refused. The owner bounds how many it lets in. */
   readonly #returning: (() => void)[] = [];
   readonly #waiting: (() => void)[] = [];
   #held = 0;

@@ -18,8 +18,8 @@ export async function serveJobs<Request, Reply>(
   if (port === null) throw new TypeError("Cannot serve jobs: this is no worker thread");
   const send = (message: FromThread<Reply>, transfer: readonly ArrayBuffer[] = []): void =>
     port.postMessage(message, transfer);
-  // With nothing on its event loop but WebAssembly that compiles, a thread of Node waits for the background tasks of all
-  // threads, and where one of these waits for it, for ever (nodejs/node#54918).
+  // A thread of Node that only compiles WebAssembly, and has nothing on its event loop, waits for the background tasks of all
+  // threads. Where one of these waits for that thread, both wait for ever (nodejs/node#54918).
   port.ref();
   try {
     const handle = await start((job, reply, transfer) => send({ kind: "reply", job, reply }, transfer));

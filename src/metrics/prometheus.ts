@@ -160,7 +160,7 @@ interface Gauges {
   readonly certificateEnd: () => number | null;
   /** What the door has refused, and what it counts. */
   readonly door: () => DoorFigures;
-  /** null where the gateway is alone. Default: it is. */
+  /** What the node knows of the others; null, and by default: the gateway is alone. */
   readonly cluster?: () => NodeFigures | null;
   /** Other machines reach the gateway, and it asks for no key. */
   readonly isInsecure: boolean;

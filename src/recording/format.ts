@@ -17,7 +17,7 @@ export const RECORDING_VERSION = 2;
 export const RECORDING_SUFFIX = ".voicewire";
 
 export const HASH_CHARS = 16;
-/** A chunk of an upstream may be a second of sound; longer lines are none of ours. */
+/** A chunk of an upstream may be a second of sound. The recorder writes no longer line than this. */
 export const MAX_LINE_CHARS = 64 * 1024 * 1024;
 
 /** Why a recording ended. `lost`: it could not be written as fast as the session went on. */

@@ -4,7 +4,7 @@ import { msOfTicks, TICKS_PER_MS } from "../timing/ticks.ts";
 import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
 import type { Utterance } from "./playback/utterance.ts";
 
-/** A character of the spoken text: its end, and when it was over. */
+/** A character of the spoken text: where it ends in the text, and on the timeline. */
 interface HeardCharacter {
   readonly end: number;
   readonly endTicks: number;

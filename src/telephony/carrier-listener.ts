@@ -70,7 +70,7 @@ export class CarrierListener implements Listener {
   #isMidway = false;
   /** Sent since the last clear. */
   #isAnySent = false;
-  /** What waits while the carrier wants nothing; null while it takes all. */
+  /** Messages that wait while the carrier asks for none; null while it takes them at once. */
   #held: Wire[] | null = null;
   #heldBytes = 0;
   /** While what waits goes out bit by bit. */

@@ -22,7 +22,7 @@ const PACED_MARK_MS = 100;
 /** Says to a call that its codec has news of its own, which `read` gives. */
 export const NEWS: Wire = "";
 
-/** What a call over `line` is made with; its peer says nothing before it begins. */
+/** Options of a call over `line`, where the peer sends nothing before the call begins. */
 export function pacedCall(
   name: CallVia,
   { codec, ...call }: Pick<CallOptions, "line" | "rights"> & { readonly codec: PacedCodec },

@@ -103,7 +103,7 @@ export class BoundaryScanner {
     this.#reportTag = reportTag;
   }
 
-  /** End of what was looked at: before what may be a tag; `offset` is the end of the text so far. */
+  /** How far the text is settled: up to what may become a tag. `offset` is the end of the text so far. */
   settledTo(offset: number): number {
     return this.#gate.settledTo(offset);
   }

@@ -42,7 +42,7 @@ export interface ContextSetOptions<T> extends SocketOptions {
 
 /** Contexts that are closing, and don't count as open, are bounded too: so many for each that may be open. */
 const CLOSING_FACTOR = 4;
-/** How soon a context that would be over but is still speaking is looked at again, ms. */
+/** How soon a context is looked at again that is due to end and still speaks, ms. */
 const LOOK_AGAIN_MS = 1000;
 
 export class ContextSet<T> {

@@ -36,7 +36,7 @@ export class PromisedFrames {
     }
   }
 
-  /** What has not been emitted never will be, but for the oldest `keptFrames` of it. */
+  /** Drops the frames that were not emitted, but for the oldest `keptFrames` of them. */
   cut(keptFrames: number): void {
     for (const dropped of this.#waiting.splice(keptFrames)) dropped.isDropped = true;
   }

@@ -66,7 +66,7 @@ export interface SayPlan extends OutputPlan {
   readonly player: readonly string[] | undefined;
   /** What is asked of the gateway. */
   readonly format: AudioFormat;
-  /** Only files are written: as fast as it comes, without the words on the terminal. */
+  /** Only files are written: audio comes as fast as it is made, and no words are shown on the terminal. */
   readonly isBurst: boolean;
   readonly url: string | undefined;
   /** The gateway's key or a token; empty: none. */

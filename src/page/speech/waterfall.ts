@@ -113,7 +113,7 @@ export function formatMs(ms: number): string {
   return ms >= 10 || ms === 0 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`;
 }
 
-/** At most `max` characters, whole ones, with an ellipsis for the rest. */
+/** The first `max` characters, with an ellipsis in place of the rest. No character is split. */
 export function shortened(text: string, max: number): string {
   const characters = Array.from(text);
   return characters.length <= max ? text : `${characters.slice(0, max).join("").trimEnd()}…`;

@@ -61,7 +61,7 @@ export class PieceCutter {
     if (whole >= this.#rule.minBytes && whole > 0) this.#send(whole, send);
   }
 
-  /** What is held as a last piece, made long enough with silence. */
+  /** Sends what is held as the last piece, filled up with silence. */
   flush(send: SendPiece): void {
     if (this.#heldBytes === 0) return;
     const { minBytes, stepBytes } = this.#rule;

@@ -39,7 +39,7 @@ export class Watcher {
   readonly #lease: Lease | null;
   /** null: it has not said what it wants to see. */
   #watch: ReturnType<typeof readWatch> | null = null;
-  /** The session that stands in the audit log, last of all. */
+  /** The session that was written to the audit log last; empty: none. */
   #noted = "";
   #ticks = 0;
   #timer: Timer;

@@ -55,7 +55,7 @@ const MAX_CONNECTIONS = 256;
 const MAX_WAITING = 32;
 /** What a client that does not read may be behind with when it asks for more. */
 const MAX_BEHIND_BYTES = 256 * 1024;
-/** A client that says nothing for so long, with nothing to hear, or takes nothing of what it hears, is gone. */
+/** So long a client may say nothing while it has nothing to hear, or read nothing of what it hears. Then it counts as gone. */
 const IDLE_MS = 300_000;
 const LIMITS = { header: 64 * 1024, data: 64 * 1024, payload: 64 * 1024 };
 /** Voices in one list: each takes some hundred bytes of a frame. */

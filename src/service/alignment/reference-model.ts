@@ -142,7 +142,7 @@ function stack(
   };
 }
 
-/** From a moment of one voice's speech to the same of another's: phoneme by phoneme. */
+/** Maps a moment of one voice's speech to the same moment of another's, phoneme by phoneme. */
 function clockOf(base: ReferenceSpeech, other: ReferenceSpeech): (seconds: number) => number {
   if (base === other) return (seconds) => seconds;
   const ends = ({ phonemes, unitSeconds }: ReferenceSpeech): number[] => [

@@ -27,7 +27,7 @@ const SPEECH_ROUNDS = 2;
 /** Parts of the speech's power that come from the frame before and from the guess; the rest from the bin itself. */
 const BEFORE_PART = 0.5;
 const GUESS_PART = 0.46;
-/** What was taken out is averaged over so many frames either way, and counts so much: some noise is left in the speech. */
+/** Some noise is left in the speech. What was taken out, averaged over so many frames either way, counts so much as noise. */
 const TAKEN_FRAMES = 40;
 const TAKEN_PART = 0.6;
 /** Least ratio of speech to noise, as powers: pure noise ends 30 dB down. */

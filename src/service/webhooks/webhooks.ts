@@ -130,7 +130,7 @@ export class Webhooks {
     return isThere;
   }
 
-  /** With all that waits for it; a request under way is ended. False where it is not there. */
+  /** Deletes it with what waits for it, and ends its request. False where it is not there. */
   delete(id: string): boolean {
     const isThere = this.#store.delete(id);
     this.#courier.forget(id);

@@ -117,7 +117,7 @@ export interface ReturnPoint {
   readonly seq: number;
   /** Null: up to the last event's place. */
   readonly ticks: number | null;
-  /** Who it was; null where it does not say. */
+  /** The listener that comes back; null where the token names none. */
   readonly listenerId: string | null;
 }
 

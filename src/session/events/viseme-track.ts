@@ -158,7 +158,7 @@ export class VisemeTrack {
     });
   }
 
-  /** When a letter of a word begins; where that did not come, as if all letters were as long. */
+  /** When a letter of a word begins. Where that is not known, all letters of the word count as equally long. */
   #secondsAt(word: TimedWord, offset: number): number {
     if (offset >= word.end) return word.endSeconds;
     const letter = this.#letters.find((one) => one.offset === offset);

@@ -89,8 +89,8 @@ export class Interruptions {
   }
 
   /**
-   * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
-   * that was played last, if a player says that it has not come to its end.
+   * Utterances that are not over for every listener: those that are not played. Where none of them has begun, and a player
+   * says that it still hears the one that was played last, that comes before them.
    */
   get #cuttable(): readonly Utterance[] {
     const { unplayed, lastPlayed } = this.#queue;

@@ -6,7 +6,7 @@ import { BLOCK_BYTES, type BlockPool } from "../../kit/block-pool.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 
 export interface WaitingChunksOptions {
-  /** null: chunks are kept as they come, and are the taker's to keep. */
+  /** null: chunks are not copied, and who takes one may keep it. */
   readonly pool: BlockPool | null;
   /** Whether chunks that carry sound alone may be taken in others than they came in. */
   readonly mayDivide: boolean;

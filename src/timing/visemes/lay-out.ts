@@ -24,8 +24,8 @@ interface Shape {
 }
 
 /**
- * The shapes of a word, without a gap from its start to its end. `phones`: in order, each until the next begins; times
- * before or behind the word are brought inside. Without phones nothing.
+ * The shapes of a word, without a gap from its start to its end; none without phones. `phones`: in order, each lasts until
+ * the next one begins. Times before or behind the word are brought inside.
  */
 export function layOut(
   phones: readonly TimedPhone[],

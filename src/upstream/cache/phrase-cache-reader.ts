@@ -116,7 +116,7 @@ export class PhraseReader implements Synthesis {
     });
   }
 
-  /** The request for the phrase left for the upstream. */
+  /** The phrase's request was sent to the upstream. */
   sent(firstAudioMs?: number): void {
     if (!this.#isOver) this.#handlers.requestSent?.(firstAudioMs);
   }

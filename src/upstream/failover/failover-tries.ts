@@ -19,7 +19,7 @@ export interface FailoverTriesOptions<A extends Ongoing> {
   readonly first: Region;
   /** Asks a region, once for each. `hasOther`: a healthy one is left to go to. */
   readonly begin: (region: Region, hasOther: boolean) => A;
-  /** Asked when its region goes down before anything was sent. */
+  /** Whether another region may have it: asked when its region goes down before anything was sent. */
   readonly isMovable: () => boolean;
 }
 

@@ -39,7 +39,7 @@ export class MatroskaDecoder implements UploadDecoder {
     this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     const pieces: PcmPiece[] = [];
     while (await this.#step(pieces));
-    // A copy: what is left must not hold on to the whole.
+    // Copied: a view of the rest would keep all bytes in memory.
     this.#held = new Uint8Array(this.#held);
     return pieces;
   }

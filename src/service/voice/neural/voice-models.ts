@@ -298,7 +298,7 @@ function shortCodeOf(code: string): string {
   try {
     return Intl.getCanonicalLocales(code)[0] ?? "";
   } catch {
-    // No code at all: the caller knows what that means.
+    // It is no language code. The caller looks for an empty text.
     return "";
   }
 }

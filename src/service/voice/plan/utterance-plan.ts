@@ -55,7 +55,7 @@ const MAX_RANGE = 99;
 const RANGE_KNEE = 75;
 /** How many times its usual range a voice has at stability 0 and style 1. */
 const MAX_LIVELINESS = 2.25;
-/** How much lower a voice is in the second, third and further pieces of a paragraph or turn: about so many percent. */
+/** How much lower a voice is in each piece of a paragraph or turn than in the first one, in percent. */
 const DECLINATION = [0, 2, 4, 5] as const;
 const MAX_DECLINATION = 5;
 const WORD = /[\p{L}\p{N}]/u;
