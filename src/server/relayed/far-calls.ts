@@ -183,7 +183,9 @@ function hostedCall(
     });
   } catch (thrown) {
     const { closeCode, code } = toGatewayError(thrown);
-    log.warn({ session: terms.sessionId, code }, "Call of another node refused");
+    // Its node has heard of the session's next owner later than this one: the call looks for it again by itself.
+    const level = code === "bus_lost" ? "debug" : "warn";
+    log[level]({ session: terms.sessionId, code }, "Call of another node refused");
     listener.end(closeCode, code);
     return undefined;
   }

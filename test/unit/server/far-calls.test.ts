@@ -2,9 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { ANYBODY } from "../../../src/access/caller.ts";
 import type { LiveCluster } from "../../../src/cluster/cluster.ts";
+import { movedAway } from "../../../src/cluster/moved-away.ts";
 import type { ArrivedSocket, RelayedListener } from "../../../src/cluster/relay/relay.ts";
-import { silentLog } from "../../../src/kit/log.ts";
+import { GatewayError } from "../../../src/errors.ts";
+import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import { farCalls, takeInCalls } from "../../../src/server/relayed/far-calls.ts";
+import type { Calls } from "../../../src/telephony/calls.ts";
 import { createCallRig, MemoryLine } from "../telephony/call-rig.ts";
 import { TINY_START } from "../telephony/tiny-dialect.ts";
 
@@ -69,6 +72,28 @@ describe("a call whose leg is at another node", () => {
 });
 
 describe("a call of another node", () => {
+  it("that came before its node heard of the session's next owner is no warning; another refusal is", () => {
+    const warnings: string[] = [];
+    const log: Logger = { ...silentLog, warn: (_fields, message) => warnings.push(message) };
+    const refusing = (error: GatewayError): Calls => {
+      const { calls } = createCallRig();
+      calls.legHere = () => {
+        throw error;
+      };
+      return calls;
+    };
+    const ends: string[] = [];
+    const listener = {
+      end: (_code: number, reason: string) => ends.push(reason),
+    } as unknown as RelayedListener;
+    const facts = { kind: "call", sessionId: "s", address: "", caller: ANYBODY } as const;
+    for (const error of [movedAway(), new GatewayError("session_limit", "Gateway is full")]) {
+      takeInCalls(refusing(error), log)({ ...facts, more: { terms: TERMS, greeting: null } }, listener);
+    }
+    expect(ends).toEqual(["bus_lost", "session_limit"]);
+    expect(warnings).toHaveLength(1);
+  });
+
   it("is refused where what it says of itself can't be read, or its session does not take it", () => {
     const { calls } = createCallRig();
     const ends: string[] = [];
