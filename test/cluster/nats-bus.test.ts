@@ -279,6 +279,22 @@ describe.skipIf(isNatsMissing)(`servers that fail${IF_NATS_MISSING}`, () => {
     await bus.close();
   });
 
+  it("a server that hangs: who asks the store meanwhile is told when to try again", {
+    timeout: PATIENT_MS,
+  }, async () => {
+    await using server = await NatsServer.start();
+    const bus = await NatsBus.connect({ url: server.url });
+    server.pause();
+    const asked = Promise.allSettled([bus.owners.find("a"), bus.owners.claim("b", none)]);
+    for (const answer of await asked) {
+      if (answer.status === "fulfilled") throw new Error("A server that hangs has answered");
+      expect(answer.reason).toMatchObject({ code: expect.stringMatching(/^bus_(timeout|lost)$/) });
+      expect(answer.reason).toMatchObject({ retryAfterMs: expect.any(Number) });
+    }
+    server.resume();
+    await bus.close();
+  });
+
   it("keys that were released leave nothing behind in the store", async () => {
     await using server = await NatsServer.start();
     const bus = await NatsBus.connect({ url: server.url });

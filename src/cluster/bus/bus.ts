@@ -118,8 +118,8 @@ export const DEFAULT_MAX_MESSAGE_BYTES = 1024 * 1024;
 export const DEFAULT_LEASE_MS = 12_000;
 /** How long `close` waits for what `onClose` began, and for what is being sent. */
 export const CLOSE_GRACE_MS = 1000;
-/** A server that is lost is tried again each 0.1 to 3 s. */
-const LOST_RETRY_MS = 1000;
+/** A server that is lost is tried again each 0.1 to 3 s. Clients are told so with `bus_lost` and `bus_timeout`. */
+export const LOST_RETRY_MS = 1000;
 
 const MAX_NAME_CHARS = 255;
 

@@ -1,5 +1,6 @@
 /** The libraries of NATS, loaded when a bus is opened and not before, and what their errors mean here. */
 import { GatewayError } from "../../errors.ts";
+import { LOST_RETRY_MS } from "./bus.ts";
 
 export interface NatsLibraries {
   readonly transport: typeof import("@nats-io/transport-node");
@@ -38,8 +39,10 @@ export function toBusError(error: unknown, what: string, libraries: NatsLibrarie
   const { errors } = libraries.transport;
   const { JetStreamApiError } = libraries.jetstream;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const failed = (code: "bus_lost" | "bus_timeout" | "bus_no_answer" | "bus_refused", message: string) =>
-    new GatewayError(code, `${what}: ${message}`, { cause: error });
+  const failed = (code: "bus_lost" | "bus_timeout" | "bus_no_answer" | "bus_refused", message: string) => {
+    const retry = code === "bus_lost" || code === "bus_timeout" ? { retryAfterMs: LOST_RETRY_MS } : {};
+    return new GatewayError(code, `${what}: ${message}`, { cause: error, ...retry });
+  };
   if (error instanceof errors.TimeoutError || cause instanceof errors.TimeoutError) {
     return failed("bus_timeout", "no answer in time");
   }

@@ -11,6 +11,7 @@ import {
   checkPrefix,
   type Entry,
   type KeyTable,
+  LOST_RETRY_MS,
   type TableChange,
 } from "./bus.ts";
 import { callSafely } from "./callbacks.ts";
@@ -84,7 +85,9 @@ export class NatsTable implements KeyTable {
         const holder = await this.#read(bucket, key);
         if (holder !== undefined) return { isOurs: false, entry: holder };
       }
-      throw new GatewayError("bus_timeout", `claim: the key changed ${CLAIM_TRIES} times meanwhile`);
+      throw new GatewayError("bus_timeout", `claim: the key changed ${CLAIM_TRIES} times meanwhile`, {
+        retryAfterMs: LOST_RETRY_MS,
+      });
     });
   }
 
@@ -210,7 +213,10 @@ export class NatsTable implements KeyTable {
       const failed = toBusError(error, where, libraries);
       // Nobody answers for the store: that is no node that is gone.
       if (failed.code !== "bus_no_answer") throw failed;
-      throw new GatewayError("bus_lost", `${where}: the store does not answer`, { cause: error });
+      throw new GatewayError("bus_lost", `${where}: the store does not answer`, {
+        cause: error,
+        retryAfterMs: LOST_RETRY_MS,
+      });
     }
   }
 
