@@ -159,6 +159,8 @@ describe.skipIf(missing !== undefined)(
       const back = await Promise.all(lost.map((name) => comeBack(url, `/live/${name}?format=ulaw_8000`)));
       for (const client of back) {
         expect(client.closed).toBeNull();
+        // The other worker was told of its session, and has gone on with it.
+        expect(client.events[0]).toMatchObject({ type: "hello", former_epoch: expect.any(String) });
         client.send({ type: "speak", text: "Hello." });
       }
       const others = clients.filter(({ closed }) => closed === null);

@@ -8,7 +8,7 @@ export const BUS_VERSION = 3;
 
 /** What others need to know of a node to place a session there, or to send a client there. */
 export interface NodeFacts {
-  /** Where clients reach it: `wss://a.example.com`; empty until it listens. */
+  /** Where clients reach it: `wss://a.example.com`; that of a worker leads to all of its machine. Empty until it listens. */
   readonly url: string;
   /** 0 is idle, 1 is full, and more is too much. */
   readonly load: number;

@@ -61,7 +61,7 @@ async function startGatewayOf(
   });
 }
 
-/** One node of the machine's own, or of a cluster of machines. No address leads to one worker. */
+/** One node of the machine's own, or of a cluster of machines. Its address is that of all workers, and none leads to one. */
 async function placeOf(
   { nodeName, config }: WorkerStart,
   { io, log }: { readonly io: Io; readonly log: Logger },
@@ -74,7 +74,7 @@ async function placeOf(
     clock,
     openMeanwhile: openBus,
   });
-  return { nodeName, connect: () => Promise.resolve(openBus()), ...cluster, nodeUrl: "" };
+  return { nodeName, connect: () => Promise.resolve(openBus()), ...cluster };
 }
 
 async function answerOf(question: Question, { metrics, liveView }: Gateway): Promise<Answer> {
