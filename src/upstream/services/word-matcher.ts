@@ -1,6 +1,7 @@
 /**
  * Times of words -> times of the characters of the text that was asked for. Services give words as they say them: without
- * punctuation, in another case, numbers written out. Each is looked for in the text, in order; its characters share its time.
+ * punctuation, in another case, numbers written out. Each is looked for in the text, in order; its characters share its time,
+ * or that of its sounds.
  *
  *   text     I  have     25        cats .
  *   words    I  have  twenty five  cats       not found: they stand for the text between their neighbours
@@ -16,6 +17,8 @@ export interface ServiceWord {
   /** From the start of the answer's audio; NaN: not known. */
   readonly startSeconds: number;
   readonly endSeconds: number;
+  /** When each of its sounds begins, rising. Without them its characters share its time evenly. */
+  readonly soundStarts?: readonly number[];
 }
 
 /** Letters that may lie between two words: of what is not spoken, and for each that waits. */
@@ -208,7 +211,8 @@ export class WordMatcher {
     if (passed >= LOST_LETTERS && startSeconds - this.#endSeconds < passed * MIN_LETTER_SECONDS)
       this.#hasLost = true;
     this.#placeBetween(start, at > this.#at, startSeconds);
-    this.#spread(end, startSeconds, isBelieved ? Math.max(word.endSeconds, startSeconds) : Number.NaN);
+    const endSeconds = isBelieved ? Math.max(word.endSeconds, startSeconds) : Number.NaN;
+    this.#spread(end, startSeconds, endSeconds, word.soundStarts);
     this.#at = at + length;
   }
 
@@ -266,16 +270,16 @@ export class WordMatcher {
   }
 
   /** Gives the text up to `end` these times, each character its share; NaN: not known. */
-  #spread(end: number, startSeconds: number, endSeconds: number): void {
+  #spread(end: number, startSeconds: number, endSeconds: number, soundStarts: readonly number[] = []): void {
     if (end <= this.#textAt) return;
     if (!this.#hasTimes && startSeconds > TOLERANCE_SECONDS) this.#begin(startSeconds);
     const characters = charactersOf(this.#text.slice(this.#textAt, end));
     const isKnown = endSeconds >= startSeconds;
-    const share = (endSeconds - startSeconds) / characters.length;
+    const timeAt = placesOf(startSeconds, endSeconds, soundStarts);
     for (const [index, character] of characters.entries()) {
       this.#characters.push(character);
-      this.#charStarts.push(isKnown ? startSeconds + index * share : Number.NaN);
-      this.#charEnds.push(isKnown ? startSeconds + (index + 1) * share : Number.NaN);
+      this.#charStarts.push(isKnown ? timeAt(index / characters.length) : Number.NaN);
+      this.#charEnds.push(isKnown ? timeAt((index + 1) / characters.length) : Number.NaN);
     }
     this.#textAt = end;
     this.#isEndTimed = isKnown;
@@ -305,6 +309,22 @@ export class WordMatcher {
     this.#charEnds = [];
     return alignment;
   }
+}
+
+/** Where each share of a word, 0 to 1, is in its time: each of its sounds has as many of its letters. */
+function placesOf(
+  startSeconds: number,
+  endSeconds: number,
+  soundStarts: readonly number[],
+): (share: number) => number {
+  const inside = soundStarts.filter((seconds) => seconds > startSeconds && seconds < endSeconds);
+  const edges = [startSeconds, ...inside, endSeconds];
+  const sounds = edges.length - 1;
+  return (share) => {
+    const index = Math.min(Math.floor(share * sounds), sounds - 1);
+    const [from = startSeconds, until = endSeconds] = [edges[index], edges[index + 1]];
+    return from + (share * sounds - index) * (until - from);
+  };
 }
 
 /** Two letters of a script without spaces may be two words. */

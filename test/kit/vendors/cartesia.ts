@@ -1,7 +1,7 @@
 /** Cartesia, scripted from its interface (API version 2026-03-01): POST /tts/sse, strict about what it is sent. */
 import { encodeAlaw, encodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import type { FakeAnswer, FakeScript } from "../../helpers/fake-answer.ts";
-import { bytesOf, speak } from "./spoken.ts";
+import { bytesOf, type Spoken, speak } from "./spoken.ts";
 import { Strict } from "./strict.ts";
 import { htmlPage, jsonError, type TimedOptions, type TimedWriter, timedSteps } from "./timed-steps.ts";
 
@@ -15,9 +15,18 @@ interface Request {
   readonly voice: { readonly id: string };
   readonly output_format: { readonly encoding: keyof typeof ENCODERS; readonly sample_rate: number };
   readonly add_timestamps?: boolean;
+  readonly add_phoneme_timestamps?: boolean;
 }
 
-export function cartesia(options: TimedOptions = {}): FakeScript {
+/** Of a word's time. */
+export const FIRST_PHONEME = 0.75;
+
+/** Where its phonemes stand; default: it sends none. */
+export interface CartesiaOptions extends TimedOptions {
+  readonly phonemes?: "before their words" | "behind their words";
+}
+
+export function cartesia(options: CartesiaOptions = {}): FakeScript {
   return (request) => {
     if (request.method === "GET") return jsonError(200, { ok: true });
     if (request.path !== "/tts/sse") return refusal(404, "not_found");
@@ -34,6 +43,7 @@ export function cartesia(options: TimedOptions = {}): FakeScript {
         output_format: "object",
         "generation_config?": "object",
         "add_timestamps?": "boolean",
+        "add_phoneme_timestamps?": "boolean",
       });
     const body = request.json as Request;
     strict
@@ -48,7 +58,7 @@ export function cartesia(options: TimedOptions = {}): FakeScript {
     if (options.fault === "too many") return refusal(429, "concurrency_limited");
     if (options.fault === "html") return htmlPage();
     const { encoding, sample_rate: sampleRate } = body.output_format;
-    const steps = timedSteps(WRITER, {
+    const steps = timedSteps(writerOf(body.add_phoneme_timestamps === true ? options.phonemes : undefined), {
       ...options,
       text: body.transcript,
       spoken: speak(body.transcript, { sampleRate, say: options.say }),
@@ -58,6 +68,29 @@ export function cartesia(options: TimedOptions = {}): FakeScript {
     });
     return { headers: { "content-type": "text/event-stream" }, body: steps, splitBytes: 7777 };
   };
+}
+
+function writerOf(phonemes: CartesiaOptions["phonemes"]): TimedWriter {
+  if (phonemes === undefined) return WRITER;
+  return {
+    ...WRITER,
+    words: (words, isShort) => {
+      const [times, sounds] = [WRITER.words(words, isShort), phonemesOf(words)];
+      return phonemes === "before their words" ? sounds + times : times + sounds;
+    },
+  };
+}
+
+/** Two a word: the first one is longer, whatever its letters are. */
+function phonemesOf(words: Spoken["words"]): string {
+  const starts = words.flatMap(({ start, end }) => [start, start + FIRST_PHONEME * (end - start)]);
+  const ends = words.flatMap(({ start, end }) => [start + FIRST_PHONEME * (end - start), end]);
+  return event({
+    type: "phoneme_timestamps",
+    done: false,
+    status_code: 206,
+    phoneme_timestamps: { phonemes: starts.map(() => "a"), start: starts, end: ends },
+  });
 }
 
 const WRITER: TimedWriter = {

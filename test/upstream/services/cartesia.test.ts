@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CARTESIA_KEY, CARTESIA_VOICE, cartesia } from "../../kit/vendors/cartesia.ts";
+import { CARTESIA_KEY, CARTESIA_VOICE, cartesia, FIRST_PHONEME } from "../../kit/vendors/cartesia.ts";
 import { speak } from "../../kit/vendors/spoken.ts";
 import { charactersOf, TEXT } from "./rig.ts";
 import { behavesAsTimed, type TimedService, timedService } from "./timed-services.ts";
@@ -54,6 +54,28 @@ describe("Cartesia", () => {
     expect(spoken.join("").trim()).toBe(text);
     expect(recorder.heads[0]?.ignored).toEqual(["text (markup)"]);
   });
+
+  it.each(["before their words", "behind their words"] as const)(
+    "phonemes %s place the characters inside each word, whose own times stay as they are",
+    async (phonemes) => {
+      const service = timedService({ ...CARTESIA, script: (options) => cartesia({ ...options, phonemes }) });
+      const { recorder, request } = await service();
+      expect(request?.json).toMatchObject({ add_phoneme_timestamps: true });
+      const characters = charactersOf(recorder.chunks);
+      const said = characters.map(({ character }) => character).join("");
+      let halves = 0;
+      for (const { text, start, end } of speak(TEXT, { sampleRate: 24_000 }).words) {
+        const at = said.indexOf(text);
+        expect(characters[at]?.start).toBeCloseTo(start, 6);
+        expect(characters[at + text.length - 1]?.end).toBeCloseTo(end, 6);
+        if (text.length % 2 === 1) continue;
+        halves += 1;
+        const second = characters[at + text.length / 2];
+        expect(second?.start).toBeCloseTo(start + FIRST_PHONEME * (end - start), 6);
+      }
+      expect(halves).toBeGreaterThan(1);
+    },
+  );
 
   it("its words in another order are no other rate", async () => {
     const say = "and sleeps lazy dog over the jumps fox brown quick The".split(" ");

@@ -39,6 +39,14 @@ function aligned(text: string, words: readonly ServiceWord[], each = 1) {
   return { joined, times, aligner };
 }
 
+it("a word's characters share the time of its sounds; those outside of it are passed over", () => {
+  const word = { text: "Mint", startSeconds: 0, endSeconds: 1, soundStarts: [0, 0.1, 0.5, 2] };
+  const alignment = new WordMatcher("Mint").push([word]);
+  const rounded = (times: readonly number[] | undefined) => times?.map((time) => Number(time.toFixed(6)));
+  expect(rounded(alignment?.character_start_times_seconds)).toEqual([0, 0.075, 0.3, 0.625]);
+  expect(rounded(alignment?.character_end_times_seconds)).toEqual([0.075, 0.3, 0.625, 1]);
+});
+
 describe("words in a text", () => {
   it.each([
     ["in another case, without punctuation", "Hello, World!", "hello world", [0, 1]],

@@ -1,15 +1,16 @@
 /**
- * Cartesia: POST /tts/sse. Events of audio and of words, by their `type`; words count from the start of the response. The
- * API's version is a header; `done` is the end, and what ends without it was cut.
+ * Cartesia: POST /tts/sse. Events of audio, of words and of their phonemes, by their `type`; times count from the start of the
+ * response. The API's version is a header; `done` is the end, and what ends without it was cut.
  */
 import type { Sampled } from "../../../audio/containers/wav-stripper.ts";
 import type { BodyReader } from "../../transport/speech-stream.ts";
 import type { SpeechRequest } from "../../types.ts";
 import type { AnswerSink, Capabilities, RefusalTable, ServiceAdapter, ServiceSettings } from "../adapter.ts";
-import { audioKey, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
+import { audioKey, listOf, numberOf, objectOf, textOf, truncated } from "../json-values.ts";
 import { lineReader } from "../line-reader.ts";
 import { languageOf, listedVoices, type VoiceListing } from "../listed-voices.ts";
 import { timedWords } from "../timed-words.ts";
+import type { ServiceWord } from "../word-matcher.ts";
 
 /** The newest that is known. */
 const VERSION = "2026-03-01";
@@ -79,21 +80,28 @@ function bodyOf(
     output_format: { container: "raw", encoding: ENCODINGS[codec], sample_rate: sampleRate },
     generation_config: speed === undefined ? undefined : { speed },
     add_timestamps: wantsTiming,
+    add_phoneme_timestamps: wantsTiming,
   });
 }
 
 function read(sink: AnswerSink): BodyReader {
   let isDone = false;
+  const words = new SoundedWords((some) => sink.piece({ words: some }));
   return lineReader({
     key: DATA,
     onLine: (value, audio) => {
+      if (value.type === "phoneme_timestamps") {
+        words.noteSounds(listOf(objectOf(value.phoneme_timestamps).start).map(numberOf));
+        return;
+      }
+      words.give();
       switch (value.type) {
         case "chunk":
           if (audio !== null) sink.piece({ audio });
           return;
         case "timestamps": {
-          const { words, start, end } = objectOf(value.word_timestamps);
-          sink.piece({ words: timedWords(words, start, end) });
+          const { words: texts, start, end } = objectOf(value.word_timestamps);
+          words.hold(timedWords(texts, start, end));
           return;
         }
         case "done":
@@ -106,12 +114,50 @@ function read(sink: AnswerSink): BodyReader {
           return;
         }
         default:
-          // Phonemes, and whatever comes to be, have a type; what has none is no event.
+          // Whatever comes to be has a type; what has none is no event.
           if (textOf(value.type) === "") sink.fail({ body: value });
       }
     },
     onEnd: () => {
+      words.give();
       if (!isDone) throw truncated("its last event is missing");
     },
   });
+}
+
+/** Sounds of words that have not come: more than a text can have are dropped. */
+const MAX_SOUNDS = 10_000;
+
+/** Which of two events comes first, words or their phonemes, is not said: words wait for those of the next event, and no longer. */
+class SoundedWords {
+  readonly #onWords: (words: readonly ServiceWord[]) => void;
+  #held: readonly ServiceWord[] = [];
+  /** When each begins that is in no word yet, seconds. */
+  #sounds: number[] = [];
+
+  constructor(onWords: (words: readonly ServiceWord[]) => void) {
+    this.#onWords = onWords;
+  }
+
+  noteSounds(starts: readonly number[]): void {
+    const known = starts.filter(Number.isFinite).slice(0, MAX_SOUNDS - this.#sounds.length);
+    this.#sounds = [...this.#sounds, ...known].sort((one, other) => one - other);
+  }
+
+  hold(words: readonly ServiceWord[]): void {
+    this.#held = words;
+  }
+
+  give(): void {
+    const words = this.#held;
+    if (words.length === 0) return;
+    this.#held = [];
+    this.#onWords(words.map((word) => ({ ...word, soundStarts: this.#soundsOf(word) })));
+    const end = words.at(-1)?.endSeconds ?? Number.NaN;
+    if (Number.isFinite(end)) this.#sounds = this.#sounds.filter((seconds) => seconds >= end);
+  }
+
+  #soundsOf({ startSeconds, endSeconds }: ServiceWord): readonly number[] {
+    return this.#sounds.filter((seconds) => seconds >= startSeconds && seconds < endSeconds);
+  }
 }
