@@ -132,6 +132,21 @@ describe("commands over HTTP at another node than the session", () => {
     const refused = await say(nodes.two, "lost");
     expect(errorOf(refused)).toMatchObject({ code: "bus_lost", retryable: true });
   });
+
+  it("larger than the bus takes they are refused as that, never to be tried again, and others are heard", async () => {
+    await using nodes = await startClusterPair(upstream.url, {}, { maxMessageBytes: 8192 });
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/large");
+    await near.next("hello");
+    const refused = await say(nodes.two, "large", "Hello. ".repeat(1400));
+    expect(refused).toEqual({
+      status: 413,
+      body: {
+        error: { code: "bus_too_large", message: "A message is larger than the bus takes", retryable: false },
+      },
+    });
+    expect((await say(nodes.two, "large")).status).toBe(202);
+    await near.next("utterance.done");
+  });
 });
 
 describe("audio over HTTP at another node than the session", () => {

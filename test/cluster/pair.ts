@@ -1,5 +1,5 @@
 /** Two gateways that share a bus in memory, each a node of its own. */
-import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import { type MemoryBus, MemoryHub, type MemoryHubOptions } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { gatewayAt, type TestGateway } from "../helpers/start-gateway.ts";
@@ -25,8 +25,12 @@ export async function startNode(
 }
 
 /** Two that know each other. */
-export async function startPair(upstreamUrl: string, settings: Partial<Config> = {}) {
-  const hub = new MemoryHub({ clock: systemClock });
+export async function startPair(
+  upstreamUrl: string,
+  settings: Partial<Config> = {},
+  bus: Pick<MemoryHubOptions, "maxMessageBytes"> = {},
+) {
+  const hub = new MemoryHub({ clock: systemClock, ...bus });
   const [one, two] = [
     await startNode(hub, upstreamUrl, settings),
     await startNode(hub, upstreamUrl, settings),

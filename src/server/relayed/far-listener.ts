@@ -6,7 +6,7 @@ import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.t
 import { jsonOf, type RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { Listener, SendResult } from "../../delivery/listener.ts";
-import { GatewayError, isErrorCode } from "../../errors.ts";
+import { ERRORS, GatewayError, isErrorCode } from "../../errors.ts";
 import { NORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
@@ -153,6 +153,8 @@ function errorOf({
 /** `reason`: the code of an error. */
 export function endedBefore(reason: string): GatewayError {
   const code = isErrorCode(reason) ? reason : "bus_lost";
+  const { meaning, isRetryable } = ERRORS[code];
+  if (!isRetryable) return new GatewayError(code, meaning);
   return new GatewayError(code, "The session's node ended the connection before it had answered", {
     retryAfterMs: 500,
   });
