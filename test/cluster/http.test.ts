@@ -193,6 +193,27 @@ describe("audio over HTTP at another node than the session", () => {
     near.socket.close();
   });
 
+  it("ends behind the utterance when the session's node drains; who asks again hears what follows", async () => {
+    await using nodes = await startPair({ drainMs: 20_000 });
+    const near = await TestClient.connect(nodes.one.gateway, "/live/moves?format=none");
+    await near.next("hello");
+    await using far = await Following.open(nodes.two, "/live/moves/audio.ulaw");
+    const next = "What follows is said at the other node, but for its beginning, which was sent ahead.";
+    for (const text of [TEXT, next]) near.send({ type: "speak", text, voice_id: "v" });
+    await near.next("utterance.started");
+    const drained = nodes.one.gateway.drain();
+    await far.isOver();
+    expect(far.isWhole).toBe(false);
+    const bytesOf = (text: string) => text.length * 40 * 8;
+    expect(far.body.length).toBeGreaterThanOrEqual(bytesOf(TEXT));
+    expect(far.body.length).toBeLessThan(bytesOf(TEXT + next));
+    await drained;
+    await using again = await Following.open(nodes.two, "/live/moves/audio.ulaw");
+    expect(again.response.statusCode).toBe(200);
+    const left = bytesOf(TEXT + next) - far.body.length;
+    await until("the rest", () => again.body.length >= left, { deadlineMs: 15_000 });
+  });
+
   it("one that waits opens the session at its node, and others come to it there", async () => {
     await using nodes = await startPair();
     await using first = await Following.open(nodes.two, "/live/waits/audio.ulaw?wait=true&pace=burst");
