@@ -31,7 +31,7 @@ export class RequestCost {
   #isSent = false;
   #isOver = false;
   #head: SynthesisHead | null = null;
-  /** Of the body. */
+  /** Characters that the body says are billed; null: it has not said. */
   #billed: number | null = null;
   #audioBytes = 0;
 

@@ -120,7 +120,7 @@ describe("a link between two nodes", () => {
     for (const { link } of [one, two]) link.close();
   });
 
-  it("one that remembers the other follows where that begins anew", () => {
+  it("a node that kept its generation takes the older one of a node that restarts the link", () => {
     const [one, two] = [new Side(), new Side(7)];
     one.open();
     settle(one, two);

@@ -47,7 +47,7 @@ export class RelayLink {
   readonly #options: RelayLinkOptions;
   readonly #writer = new RelayWriter();
   #generation: number;
-  /** Of the next message. */
+  /** The number that the next message gets. */
   #number = 0;
   #flushing: NodeJS.Immediate | null = null;
   #sentBytes = 0;

@@ -37,10 +37,10 @@ import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
 import type { Arrival, ClientListener, LiveConnection } from "./live-connection.ts";
+import { LostClients } from "./lost-clients.ts";
 import { Reconnects } from "./reconnects.ts";
 import { RedeemedSocket } from "./redeemed-socket.ts";
 import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
-import { Strays } from "./strays.ts";
 import { textReader } from "./websocket.ts";
 
 export interface LiveConnectionsOptions {
@@ -67,13 +67,13 @@ const LAST_WORDS_POLL_MS = 50;
 export class LiveConnections {
   readonly #options: LiveConnectionsOptions;
   readonly #reconnects = new Reconnects();
-  readonly #strays: Strays;
+  readonly #lostClients: LostClients;
   readonly #receiver: Receiver<LiveConnection>;
 
   constructor(options: LiveConnectionsOptions) {
     this.#options = options;
-    this.#strays = new Strays(options.cluster);
-    this.#receiver = liveReceiver(options, { reconnects: this.#reconnects, strays: this.#strays });
+    this.#lostClients = new LostClients(options.cluster);
+    this.#receiver = liveReceiver(options, { reconnects: this.#reconnects, lostClients: this.#lostClients });
   }
 
   /** The client is there. It joins its session, or hears why not and is closed. */
@@ -85,7 +85,7 @@ export class LiveConnections {
     try {
       const joining = joiningOf(data, this.#options);
       const { resume, settings } = joining;
-      if (resume?.kind === "token") this.#strays.check(resume.token);
+      if (resume?.kind === "token") this.#lostClients.check(resume.token);
       const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
       data.returnToken = mayHaveSaid ? resume.token : null;
       const before = this.#reconnects.before(data);
@@ -228,12 +228,12 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
 
 interface Returning {
   readonly reconnects: Reconnects;
-  readonly strays: Strays;
+  readonly lostClients: LostClients;
 }
 
 function liveReceiver(
   options: LiveConnectionsOptions,
-  { reconnects, strays }: Returning,
+  { reconnects, lostClients }: Returning,
 ): Receiver<LiveConnection> {
   const textOf = textReader(options.maxMessageBytes);
   return {
@@ -277,7 +277,7 @@ function liveReceiver(
     },
     closed: (data, code) => {
       const { joined } = data;
-      if (joined !== null) strays.left(joined.participant);
+      if (joined !== null) lostClients.left(joined.participant);
       data.joined = null;
       data.lease?.close();
       data.audit?.close();

@@ -6,7 +6,7 @@ import type { LiveCluster } from "../../cluster/cluster.ts";
 import { movedAway } from "../../cluster/moved-away.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 
-export class Strays {
+export class LostClients {
   readonly #cluster: Pick<LiveCluster, "isCutOff"> | null;
   /** Their resume tokens; no more than this node had connections when it was cut off. */
   readonly #tokens = new Set<string>();
@@ -15,7 +15,7 @@ export class Strays {
     this.#cluster = cluster;
   }
 
-  /** It has gone. */
+  /** A client has left its session. */
   left({ listener, returnToken }: Participant): void {
     if (this.#cluster?.isCutOff === true && listener.surface === "other node") this.#tokens.add(returnToken);
   }
