@@ -93,19 +93,23 @@ describe.skipIf(missing !== undefined)(
     test("one live view has the sessions of all workers, and opens any of them", async () => {
       const { program, url, opsUrl } = await serveTwo();
       await using _ = program;
-      const clients = await Promise.all(
-        names(8).map((name) => LiveClient.connect(url, `/live/${name}?format=none`)),
-      );
       type View = Pick<LiveView, "nodes" | "sessions">;
       const look = async (query: string) => {
         const answer = await fetch(`${opsUrl}/admin/state?${query}`);
         return (await answer.json()) as { view: View; opened?: { session: { name: string } } };
       };
-      const { view } = await look("order=name");
-      expect(view.sessions.rows.map(({ name }) => name)).toEqual(names(8));
+      // The kernel draws the worker of each connection: eight may all have the same one.
+      const clients: LiveClient[] = [];
+      let view: View;
+      do {
+        clients.push(await LiveClient.connect(url, `/live/s${clients.length}?format=none`));
+        ({ view } = await look("order=name"));
+      } while (new Set(view.sessions.rows.map(({ node }) => node)).size < 2 && clients.length < 40);
+      const opened = names(clients.length);
+      expect(view.sessions.rows.map(({ name }) => name)).toEqual(opened.toSorted());
       expect(view.nodes.map(({ name }) => name)).toEqual(["worker-1", "worker-2"]);
       expect(new Set(view.sessions.rows.map(({ node }) => node)).size).toBe(2);
-      for (const name of names(8)) {
+      for (const name of opened) {
         expect((await look(`session=${name}`)).opened?.session.name).toBe(name);
       }
       const page = await fetch(`${opsUrl}/admin`);
