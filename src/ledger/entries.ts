@@ -16,6 +16,8 @@ export type CostSource = "header" | "body" | "counted" | "refused" | "cache";
 interface Spoken extends Payer {
   /** Empty: it belongs to none. */
   readonly session: string;
+  /** Of the session, as `hello` says it: two for one utterance where two nodes asked for it, one of them behind a takeover. */
+  readonly epoch: string;
   readonly utterance: string;
   readonly model: string;
   readonly voice: string;

@@ -312,7 +312,7 @@ function admit(
     session.deps.counters.characters.requested += characters;
     return {
       id,
-      sessionId: session.id,
+      session,
       acceptedMs: session.nowMs(),
       textDefaults: session.settings.textDefaults,
       defaultModel: session.settings.model,

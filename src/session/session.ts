@@ -399,7 +399,7 @@ export class Session {
     const { queue, utterances: commands } = this;
     const deps = this.#deps;
     this.#restored = new RestoredSpeech(saved, {
-      sessionId: this.id,
+      session: this,
       deps,
       queue,
       commands,

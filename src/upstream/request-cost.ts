@@ -16,6 +16,7 @@ export function askedBy(request: SynthesisRequest) {
     tenant: subject?.payer?.tenant ?? "",
     key: subject?.payer?.key ?? "",
     session: utterance?.session ?? "",
+    epoch: utterance?.epoch ?? "",
     utterance: utterance?.id ?? "",
     model: modelId,
     voice: isSpeech ? request.voiceId : (request.inputs[0]?.voiceId ?? ""),

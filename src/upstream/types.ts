@@ -19,6 +19,8 @@ export interface VoiceSettings {
 /** An utterance, as far as requests need to know it. */
 export interface SpokenIn {
   readonly session?: string;
+  /** Of its session: of two nodes that both believe they own it, which one asks. */
+  readonly epoch?: string;
   readonly id?: string;
 }
 

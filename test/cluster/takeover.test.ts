@@ -1,4 +1,5 @@
 /** A node dies in the middle of a sentence: another one goes on with it. Gateways that share a bus in memory. */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
@@ -245,6 +246,34 @@ describe("the session's node is cut off from the others in the middle of a sente
 });
 
 describe("a session that goes on at another node", () => {
+  it("was asked for by two owners: the ledger has each request with its owner's epoch", async () => {
+    using folder = temporaryFolder();
+    const ledger = folder.file("usage.jsonl");
+    const epochs: string[] = [];
+    {
+      await using nodes = await startPair({ ledger });
+      const path = `/live/billed?${QUERY}`;
+      const speaker = await TestClient.connect(nodes.one.gateway, "/live/billed?role=speaker&format=none");
+      epochs.push((await speaker.next("hello")).epoch);
+      await using far = await TestClient.connect(nodes.two.gateway, path);
+      await far.next("hello");
+      speaker.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u1" });
+      await far.until(() => heardWords(far).length >= 4);
+      nodes.one.bus.cut();
+      await far.untilClosed();
+      await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+      epochs.push((await again.next("hello")).epoch);
+      await again.next("utterance.done");
+    }
+    type Line = { readonly type: string; readonly utterance: string; readonly epoch: string };
+    const lines = readFileSync(ledger, "utf8").trim().split("\n");
+    const asked = lines.map((line): Line => JSON.parse(line)).filter(({ type }) => type === "request");
+    expect(new Set(asked.map(({ utterance, epoch }) => `${utterance} ${epoch}`))).toEqual(
+      new Set(epochs.map((epoch) => `u1 ${epoch}`)),
+    );
+    expect(new Set(epochs).size).toBe(2);
+  });
+
   it("is recorded at both, and each recording runs again with the same bytes", async () => {
     using folder = temporaryFolder();
     const record = folder.file("recordings");

@@ -77,11 +77,17 @@ it("an utterance is a span in its client's trace, and its request to the upstrea
     "first_sound",
     "first_frame",
   ]);
+  const [hello] = client.eventsOf("hello");
   expect(request).toMatchObject({
     traceId: TRACE,
     parentSpanId: utterance?.spanId,
     kind: 3,
-    attributes: { "vw.try": 1, "vw.characters": TEXT.length, "gen_ai.provider.name": "elevenlabs" },
+    attributes: {
+      "vw.epoch": hello?.epoch,
+      "vw.try": 1,
+      "vw.characters": TEXT.length,
+      "gen_ai.provider.name": "elevenlabs",
+    },
     events: [{ name: "first_byte" }],
   });
   // The request was made in the utterance.

@@ -44,6 +44,7 @@ export function proxiedEntry(
     tenant: subject.payer?.tenant ?? "",
     key: subject.payer?.key ?? "",
     session: "",
+    epoch: "",
     utterance: "",
     upstream: "elevenlabs",
     region: "",

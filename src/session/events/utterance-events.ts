@@ -186,6 +186,7 @@ function heardEntry(
     tenant: subject?.payer?.tenant ?? "",
     key: subject?.payer?.key ?? "",
     session: identity.session ?? "",
+    epoch: identity.epoch ?? "",
     utterance: utterance.id,
     model: utterance.modelId ?? "",
     voice: utterance.voiceIds[0] ?? "",

@@ -138,7 +138,7 @@ export interface UtteranceOptions {
   readonly ownVoices?: ReadonlySet<string> | undefined;
   readonly charged?: ChargedUtterance | undefined;
   /** Default: none. */
-  readonly sessionId?: string;
+  readonly session?: Pick<Required<SpokenIn>, "epoch"> & { readonly id: string };
   /** For whom the upstream is asked. */
   readonly subject?: Subject | undefined;
   /** Who began it: see Participant. Default: nobody in particular. */
@@ -190,7 +190,11 @@ export class Utterance {
     { own, input }: { readonly own: OwnOptions; readonly input: (spoken: SpokenText) => UtteranceText },
   ) {
     this.id = options.id;
-    this.identity = { session: options.sessionId ?? "", id: options.id };
+    this.identity = {
+      session: options.session?.id ?? "",
+      epoch: options.session?.epoch ?? "",
+      id: options.id,
+    };
     this.charged = options.charged;
     this.#onOver = options.onOver;
     this.template = template;

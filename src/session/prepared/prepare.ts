@@ -42,7 +42,7 @@ export function prepareSpeech(from: Asking, preparedId: string | undefined, comm
     session.deps.counters.characters.requested += command.text.length;
     const { textDefaults, model } = session.settings;
     const utterance = Utterance.ofText(
-      { id, sessionId: session.id, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },
+      { id, session, acceptedMs: session.nowMs(), textDefaults, defaultModel: model, subject },
       command,
     );
     const speech = new PreparedSpeech({

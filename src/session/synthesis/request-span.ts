@@ -34,6 +34,7 @@ export function requestSpan(
       "vw.output_format": request.outputFormat,
       "vw.characters": characters,
       "vw.try": tries,
+      "vw.epoch": request.utterance?.epoch,
     },
   });
 }

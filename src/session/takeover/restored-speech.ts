@@ -15,7 +15,7 @@ import { traceOf } from "../utterance-trace.ts";
 const SPACE = /\s/u;
 
 export interface RestoredSpeechOptions {
-  readonly sessionId: string;
+  readonly session: { readonly id: string; readonly epoch: string };
   readonly deps: SessionDeps;
   readonly queue: PlaybackQueue;
   readonly commands: UtteranceCommands;
@@ -76,14 +76,14 @@ export class RestoredSpeech {
   }
 
   #restore(saved: SavedUtterance, isHeld: boolean): Utterance {
-    const { deps, queue, commands, marks } = this.#options;
+    const { deps, queue, commands, marks, session } = this.#options;
     const nowMs = deps.clock.nowMs();
     const id = commands.readmit(saved.id);
     const { traceparent } = saved.command;
     const utterance = utteranceOf(saved, {
       id,
-      sessionId: this.#options.sessionId,
-      trace: traceOf(deps, { sessionId: this.#options.sessionId, utteranceId: id, traceparent }),
+      session,
+      trace: traceOf(deps, { sessionId: session.id, utteranceId: id, traceparent }),
       acceptedMs: nowMs,
       textDefaults: deps.settings.textDefaults,
       defaultModel: deps.settings.model,

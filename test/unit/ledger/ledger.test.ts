@@ -17,6 +17,7 @@ function entry(utterance: string): HeardEntry {
     tenant: "acme",
     key: "app",
     session: "s",
+    epoch: "e",
     utterance,
     model: "m",
     voice: "v",
