@@ -57,7 +57,7 @@ runBench(async (bench) => {
   checkTheEnd(soak, { engine, clock, pool, upstream });
   const { lentBytes } = engine.blocks;
   if (lentBytes > 0) soak.tally.violate("audio waits and nobody speaks", `${lentBytes} bytes`);
-  engine.sessions.close(new modules.GatewayError("draining", "The soak is over"));
+  engine.sessions.close(() => new modules.GatewayError("draining", "The soak is over"));
   engine.pacer.close();
   await pool.close();
   await wait(200);

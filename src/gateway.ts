@@ -10,10 +10,11 @@ import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
 import type { Bus } from "./cluster/bus/bus.ts";
 import { Cluster } from "./cluster/cluster.ts";
+import { shuttingDown } from "./cluster/come-back.ts";
 import { handOverAll } from "./cluster/takeover/hand-over.ts";
 import type { Config } from "./config.ts";
 import { Pacer } from "./delivery/pacer.ts";
-import { GatewayError, toGatewayError } from "./errors.ts";
+import { toGatewayError } from "./errors.ts";
 import { BlockPool } from "./kit/block-pool.ts";
 import { ByteRoom } from "./kit/byte-room.ts";
 import { type Clock, sleep, systemClock } from "./kit/clock.ts";
@@ -234,7 +235,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const close = (): Promise<void> => {
     closing ??= (async () => {
       server.stopListening();
-      sessions.close(new GatewayError("draining", "Gateway is shutting down"));
+      sessions.close(shuttingDown);
       // Before the sockets: clients of other nodes' sessions hear why theirs ends.
       await Promise.all([cluster?.close(), begun.close()]);
       // Last: what was just cut off has lines, too.

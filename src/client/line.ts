@@ -49,6 +49,8 @@ export class Line {
   #settings: ListenerSettings | null = null;
   /** What came before the caller could attach its handlers; null once it is handed out. */
   #held: unknown[] | null = [];
+  /** The last refusal that said when to try again. */
+  #hint: { readonly code: string; readonly retryAfterMs: number } | null = null;
   #isClosing = false;
   #isOver = false;
 
@@ -147,7 +149,7 @@ export class Line {
     this.#release();
     this.#handlers.broken(end);
     if (this.#reconnector === null || this.#isClosing || !this.#isWorthATry(end)) this.#handlers.ended(end);
-    else this.#reconnector.start(end);
+    else this.#reconnector.start(end, this.#hint?.code === end.reason ? this.#hint.retryAfterMs : 0);
   }
 
   /** With a new token, after the end of the one before, too. */
@@ -157,6 +159,7 @@ export class Line {
 
   #rejoin(socket: WebSocketLike, hello: HelloEvent): void {
     this.#socket = socket;
+    this.#hint = null;
     const takenOver = hello.former_epoch === this.#hello.epoch;
     this.#hello = hello;
     this.#audio = hello.audio;
@@ -183,6 +186,8 @@ export class Line {
     if (!this.#returnPoint.take(event)) return;
     // The clock first: handlers may ask for `audio`, and the next frame is already judged by it.
     if (event.type === "gap") this.#clock.skip(event);
+    if (event.type === "error" && event.retry_after_ms !== undefined)
+      this.#hint = { code: event.code, retryAfterMs: event.retry_after_ms };
     if (event.type === "interrupted") this.#cut(event);
     if (event.type === "configured") {
       this.#audio = event.audio;

@@ -32,6 +32,13 @@ export interface ReconnectHandlers {
   givenUp(end: SocketEnd): void;
 }
 
+/** How the connection, or the try before, ended. */
+interface LastTry {
+  readonly end: SocketEnd;
+  readonly error: VoicewireError | null;
+  readonly retryAfterMs: number;
+}
+
 /** As the table of docs/protocol.md says, and 1006: the network broke. */
 const WORTH_A_TRY: ReadonlySet<number> = new Set([1001, 1006, 4408, 4429, 4500, 4502, 4504]);
 const DEFAULT_MAX_TRIES = 10;
@@ -52,8 +59,9 @@ export class Reconnector {
     this.#handlers = handlers;
   }
 
-  start(end: SocketEnd): void {
-    this.#wait(1, end, null);
+  /** `retryAfterMs`: the gateway wants no try before. */
+  start(end: SocketEnd, retryAfterMs: number): void {
+    this.#wait(1, { end, error: null, retryAfterMs });
   }
 
   /** Between a socket's end and the next one's `hello`. */
@@ -76,13 +84,13 @@ export class Reconnector {
     this.#abandon = null;
   }
 
-  #wait(attempt: number, end: SocketEnd, error: VoicewireError | null): void {
+  #wait(attempt: number, { end, error, retryAfterMs }: LastTry): void {
     if (attempt > (this.#options.maxTries ?? DEFAULT_MAX_TRIES)) {
       this.#handlers.givenUp(end);
       return;
     }
     const random = (this.#options.random ?? Math.random)();
-    const delayMs = Math.max(backoffMs(attempt, random, this.#options), error?.retryAfterMs ?? 0);
+    const delayMs = Math.max(backoffMs(attempt, random, this.#options), retryAfterMs);
     this.#waitingFor = attempt;
     this.#timer = setTimeout(() => this.#try(attempt), delayMs);
     this.#handlers.waiting({ attempt, delayMs, ...end, error });
@@ -100,7 +108,10 @@ export class Reconnector {
         this.#abandon = null;
         const isLate = error.code === "token_expired" && opening.tokens?.isRenewable === true;
         if (!error.isRetryable && !isLate) this.#handlers.givenUp(end);
-        else this.#wait(attempt + 1, end, error.isFromGateway ? error : null);
+        else {
+          const said = error.isFromGateway ? error : null;
+          this.#wait(attempt + 1, { end, error: said, retryAfterMs: said?.retryAfterMs ?? 0 });
+        }
       },
     });
   }

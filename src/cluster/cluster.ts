@@ -12,7 +12,7 @@ import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
 import { isLiving, NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
-import { movedAway } from "./moved-away.ts";
+import { movedAway, shuttingDown } from "./come-back.ts";
 import { Placement } from "./placement.ts";
 import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
@@ -273,7 +273,7 @@ export class Cluster {
   /** Idempotent. The bus goes on. */
   async close(): Promise<void> {
     for (const handle of this.#handles) handle.close();
-    this.#relay?.close(new GatewayError("draining", "Gateway is shutting down"));
+    this.#relay?.close(shuttingDown());
     this.#takeover.close();
     this.#owners.close();
     this.#tokens.close();

@@ -183,9 +183,10 @@ export class Sessions {
     }
   }
 
-  close(error: GatewayError): void {
+  /** `why`: asked for each session, so that not all clients come back at once. */
+  close(why: () => GatewayError): void {
     this.#isDraining = true;
-    for (const session of [...this.#byId.values()]) session.close(error);
+    for (const session of [...this.#byId.values()]) session.close(why());
   }
 
   #forget(session: Session): void {

@@ -263,11 +263,34 @@ describe("what is lost", () => {
     await nodes.one.gateway.close();
     const { code } = await far.untilClosed();
     expect([1001, 4502]).toContain(code);
+    await near.untilClosed();
+    for (const client of [near, far]) {
+      const { code: why, retry_after_ms: retryAfterMs } = client.eventsOf("error").at(-1) ?? {};
+      expect(why).toBe(client.closed?.reason);
+      expect(retryAfterMs).toBeGreaterThanOrEqual(500);
+      expect(retryAfterMs).toBeLessThanOrEqual(1510);
+    }
     await using again = await TestClient.connect(nodes.two.gateway, "/live/moves?pace=burst");
     expect((await again.next("hello")).epoch).not.toBe(before.epoch);
     again.send(speak());
     await again.next("utterance.done");
-    await near.untilClosed();
+  });
+
+  it("the way to the session's node: each far client hears when to come back, and no two at once", async () => {
+    await using nodes = await startPair();
+    const near = await TestClient.connect(nodes.one.gateway, "/live/way?pace=burst");
+    await near.next("hello");
+    const far: TestClient[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      far.push(await TestClient.connect(nodes.two.gateway, "/live/way?role=listener"));
+      await far.at(-1)?.next("hello");
+    }
+    nodes.one.bus.cut();
+    for (const client of far) expect((await client.untilClosed()).reason).toBe("bus_lost");
+    expect(far.map((client) => client.eventsOf("error"))).toMatchObject(
+      [500, 501, 502].map((retry_after_ms) => [{ code: "bus_lost", retryable: true, retry_after_ms }]),
+    );
+    near.socket.terminate();
   });
 
   it("the bus: sessions here go on, new ones are refused with a time, and it heals by itself", async () => {
@@ -311,6 +334,10 @@ describe("what is lost", () => {
     expect(old.closed).toBeNull();
     one.bus.heal();
     expect((await old.untilClosed()).code).toBe(4502);
+    const { code: why, retry_after_ms: retryAfterMs } = old.eventsOf("error").at(-1) ?? {};
+    expect(why).toBe("bus_lost");
+    expect(retryAfterMs).toBeGreaterThanOrEqual(200);
+    expect(retryAfterMs).toBeLessThanOrEqual(1000);
     expect(current.closed).toBeNull();
     await using again = await TestClient.connect(one.gateway, "/live/split?role=listener");
     expect((await again.next("hello")).epoch).toBe(after?.epoch);

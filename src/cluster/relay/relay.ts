@@ -31,8 +31,8 @@ export interface RelayHost<Facts, Connection> {
 export interface ArrivedSocket {
   send(items: readonly RelayItem[]): SendResult;
   bufferedBytes(): number;
-  /** Its close handler calls `closed` of what `connect` gave. */
-  end(closeCode: number, reason: string): void;
+  /** Its close handler calls `closed` of what `connect` gave. `retryAfterMs`: where its session's node can't say when to come back. */
+  end(closeCode: number, reason: string, retryAfterMs?: number): void;
 }
 
 /** The way of one client's messages to the owner. */
@@ -349,7 +349,9 @@ class Peer<Facts, Connection> {
     for (const number of [...this.hosted.keys()]) this.#closed(number, ABNORMAL_CLOSURE);
     const arrived = [...this.arrived.values()];
     this.arrived.clear();
-    for (const { socket } of arrived) socket.end(error.closeCode, error.code);
+    const { closeCode, code, retryAfterMs = 0 } = error;
+    // A millisecond apart, since thousands may be lost at once.
+    for (const [index, { socket }] of arrived.entries()) socket.end(closeCode, code, retryAfterMs + index);
     this.#goOn();
   }
 

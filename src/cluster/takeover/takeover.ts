@@ -7,7 +7,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
 import { isLiving, type NodeRegistry, type NodeView } from "../bus/node-registry.ts";
-import { movedAway } from "../moved-away.ts";
+import { handedOver, shuttingDown } from "../come-back.ts";
 import type { Placement } from "../placement.ts";
 import type { SessionOwners } from "../session-owners.ts";
 import { chooseBuddy } from "./buddy.ts";
@@ -159,7 +159,7 @@ export class Takeover {
     const { buddy } = this.#replicator;
     if (session === undefined) return;
     if (buddy === null || bus.state !== "up") {
-      sessions.end(sessionId, new GatewayError("draining", "Gateway is shutting down"));
+      sessions.end(sessionId, shuttingDown());
       return;
     }
     this.#replicator.tellNow();
@@ -189,7 +189,7 @@ export class Takeover {
     const { id } = session;
     const given = this.#messageOf(this.#replicator.wholeOf(session));
     const entry = owners.letGo(id);
-    sessions.end(id, movedAway());
+    sessions.end(id, handedOver());
     try {
       const isTooLarge = given.length > bus.maxMessageBytes;
       await this.#give(isTooLarge ? this.#asTold(id) : given, buddy);

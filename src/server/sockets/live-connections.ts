@@ -11,7 +11,7 @@ import type { LeaseHolder } from "../../access/lease.ts";
 import type { LowBudget } from "../../access/limits/scope-counts.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import type { LiveCluster } from "../../cluster/cluster.ts";
-import { movedAway } from "../../cluster/moved-away.ts";
+import { movedAway } from "../../cluster/come-back.ts";
 import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";

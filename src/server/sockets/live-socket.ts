@@ -3,7 +3,8 @@ import type { WebSocket } from "uWebSockets.js";
 import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { Delivery, SendResult } from "../../delivery/listener.ts";
-import type { Event } from "../../protocol/events.ts";
+import { ERRORS, GatewayError, isErrorCode } from "../../errors.ts";
+import { type Event, errorBody } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import { pathPart } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
@@ -98,6 +99,17 @@ export class SocketListener extends UwsBatchSocket<LiveConnection, Delivery> imp
 class ArrivedUwsSocket extends UwsBatchSocket<LiveConnection, RelayItem> implements ArrivedSocket {
   send(items: readonly RelayItem[]): SendResult {
     return this.sendBatch(items);
+  }
+
+  override end(closeCode: number, reason: string, retryAfterMs?: number): void {
+    if (retryAfterMs !== undefined && !this.isEnded) this.#sayWhen(reason, retryAfterMs);
+    super.end(closeCode, reason);
+  }
+
+  #sayWhen(code: string, retryAfterMs: number): void {
+    if (!isErrorCode(code)) return;
+    const error = new GatewayError(code, ERRORS[code].meaning, { retryAfterMs });
+    this.sendOne(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) } satisfies Event));
   }
 
   protected override hand({ bytes, isBinary }: RelayItem): number {

@@ -3,7 +3,7 @@
  * those clients that comes here meanwhile would hear words here that it hears again when the nodes meet.
  */
 import type { LiveCluster } from "../../cluster/cluster.ts";
-import { movedAway } from "../../cluster/moved-away.ts";
+import { movedAway } from "../../cluster/come-back.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 
 export class LostClients {

@@ -30,12 +30,12 @@ export class RedeemedSocket implements ArrivedSocket {
     return this.#socket.bufferedBytes();
   }
 
-  end(closeCode: number, reason: string): void {
+  end(closeCode: number, reason: string, retryAfterMs?: number): void {
     const isRefused = this.#isRefused ?? reason === RELAY_REFUSED;
     this.#isRefused = false;
     // Before its client hears of it, and comes back.
     if (isRefused) this.#giveBack();
-    this.#socket.end(closeCode, reason);
+    this.#socket.end(closeCode, reason, retryAfterMs);
   }
 }
 

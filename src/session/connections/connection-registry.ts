@@ -8,7 +8,7 @@ import type { Listener } from "../../delivery/listener.ts";
 import { ListenerCursor } from "../../delivery/listener-cursor.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
-import type { HelloEvent } from "../../protocol/events.ts";
+import { errorBody, type HelloEvent } from "../../protocol/events.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
 import { styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -273,7 +273,15 @@ export class ConnectionRegistry {
     this.#participants.clear();
     this.#options.deps.counters.connectionsClosed += participants.length;
     this.#options.output.close();
-    for (const participant of participants) participant.end(error);
+    for (const [index, participant] of participants.entries()) {
+      const { retryAfterMs } = error;
+      // A close frame has no room for it. Listeners of one session come back a millisecond apart.
+      if (retryAfterMs !== undefined) {
+        const body = { ...errorBody(error), retry_after_ms: retryAfterMs + index };
+        participant.send((base) => ({ type: "error", ...base, ...body }));
+      }
+      participant.end(error);
+    }
   }
 
   #count(isCounted: (participant: Participant) => boolean): number {

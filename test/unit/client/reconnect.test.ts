@@ -100,6 +100,20 @@ describe("a connection that comes back", () => {
     await expect.poll(() => atMs).toEqual([100, 900]);
   });
 
+  it("waits as long as the gateway asked when it closed the connection, and no longer for other closes", async () => {
+    const connection = await join();
+    const waits: number[] = [];
+    connection.on("reconnecting", ({ delayMs }) => waits.push(delayMs));
+    const refusal = { type: "error", seq: 0, message: "Connect again", retryable: true, retry_after_ms: 80 };
+    server.event({ ...refusal, code: "bus_lost" });
+    await back(connection, () => server.closeAll(4502, "bus_lost"));
+    await back(connection, () => server.closeAll(4502, "bus_lost"));
+    server.event({ ...refusal, code: "queue_full" });
+    await back(connection, () => server.closeAll(4502, "bus_lost"));
+    expect(waits).toEqual([80, expect.any(Number), expect.any(Number)]);
+    expect(Math.max(...waits.slice(1))).toBeLessThanOrEqual(1);
+  });
+
   it("takes the frames after a cut that happened while it was away", async () => {
     const connection = await join();
     const atMs: number[] = [];

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { ANYBODY } from "../../../src/access/caller.ts";
 import type { LiveCluster } from "../../../src/cluster/cluster.ts";
-import { movedAway } from "../../../src/cluster/moved-away.ts";
+import { movedAway } from "../../../src/cluster/come-back.ts";
 import type { ArrivedSocket, RelayedListener } from "../../../src/cluster/relay/relay.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";

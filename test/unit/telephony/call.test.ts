@@ -203,7 +203,7 @@ describe("a call", () => {
     const rig = createCallRig();
     const phone = rig.dial();
     phone.start();
-    rig.sessions.close(new GatewayError("draining", "Gateway is shutting down"));
+    rig.sessions.close(() => new GatewayError("draining", "Gateway is shutting down"));
     expect(phone.line.sent).toEqual(["bye"]);
     expect(phone.line.ended).toEqual({ code: 1001, reason: "draining" });
     expect(rig.calls.stats.openCount).toBe(0);

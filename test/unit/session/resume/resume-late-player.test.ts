@@ -83,7 +83,7 @@ describe("a player that says that it is behind the playhead", () => {
     const late = stage();
     listen(late, { ms: 12_000, behindMs: 6000, says: twiceASecond });
     expect(late.sessions.recentAudioBytes).toBeGreaterThan(64_000);
-    late.sessions.close(new GatewayError("draining", "Over"));
+    late.sessions.close(() => new GatewayError("draining", "Over"));
     expect(late.sessions.recentAudioBytes).toBe(0);
   });
 
