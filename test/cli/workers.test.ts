@@ -7,6 +7,7 @@ import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-
 import { freePort, freePortPair } from "../helpers/free-port.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { until } from "../helpers/until.ts";
+import { RtpPhone } from "../kit/rtp-phone.ts";
 import { LiveClient, SLOW } from "./live-client.ts";
 import { missingForSpeech, PATIENT, type Program, run, serve } from "./program.ts";
 
@@ -259,6 +260,41 @@ describe.skipIf(missing !== undefined)(
       call.write(Buffer.concat([Buffer.from([1, 0, 16]), uuid]));
       await until("sound", () => receivedBytes > 1000, SLOW);
       call.destroy();
+    });
+
+    test("RTP calls have ports of their own worker's half, are spoken to there, and end from any worker", async () => {
+      const from = (await freePort()) & ~1;
+      const { program, url } = await serveTwo("--rtp-ports", `${from}-${from + 63}`);
+      await using _ = program;
+      const ask = async (method: string, path: string, body: string | null) => {
+        // Each on a connection of its own.
+        const answer = await fetch(`${url}/carrier/rtp${path}`, {
+          method,
+          body,
+          headers: { connection: "close" },
+        });
+        return { status: answer.status, call: (await answer.json()) as { call_id: string; port: number } };
+      };
+      const phones: RtpPhone[] = [];
+      const calls: { call_id: string; port: number }[] = [];
+      for (const session of names(16)) {
+        const phone = await RtpPhone.open();
+        phones.push(phone);
+        const body = JSON.stringify({ session, remote: phone.address, text: TEXT });
+        const { status, call } = await ask("POST", "", body);
+        expect(status).toBe(201);
+        phone.say(call.port, 1);
+        calls.push(call);
+      }
+      const halves = calls.map(({ port }) => (port < from + 32 ? "first" : "second"));
+      expect(new Set(halves)).toEqual(new Set(["first", "second"]));
+      expect(new Set(calls.map(({ port }) => port)).size).toBe(calls.length);
+      for (const [index, phone] of phones.entries()) {
+        await until("it is spoken", () => phone.speech.length > 8000, SLOW);
+        const { status } = await ask("DELETE", `/${calls[index]?.call_id}`, null);
+        expect(status).toBe(200);
+        await phone.close();
+      }
     });
 
     test("SIGTERM to one worker alone: another one takes its place", async () => {
