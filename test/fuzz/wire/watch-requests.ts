@@ -10,7 +10,8 @@ import { gatewaySeed, type RequestSeed, serviceSeeds } from "./request-seeds.ts"
 import { type RequestsRow, sumOfRequests } from "./requests-results.ts";
 import { ResultsFile } from "./results-file.ts";
 
-const AT_ONCE = 96;
+/** Many are in wait for what never comes, and are cut off after seconds. */
+const AT_ONCE = 600;
 const MAX_GROWTH_MB = 24;
 
 /** A request for each route of the gateway, but for its sockets. */
