@@ -39,6 +39,7 @@ const REASONS = {
     code: "invalid_field",
     message: "Two different credentials came with one request: send one, in one place",
   },
+  header_twice: { code: "invalid_field", message: "The header came twice, expected it once" },
   wrong_origin: { code: "forbidden", message: "The token is not for web pages of this origin" },
 } as const satisfies Record<string, Reason>;
 
@@ -70,9 +71,10 @@ export class AccessError extends GatewayError {
   readonly reason: AccessReason;
   readonly facts: CredentialFacts;
 
-  constructor(reason: AccessReason, facts: CredentialFacts = {}) {
+  /** `field`: the header that an `invalid_field` is about. */
+  constructor(reason: AccessReason, facts: CredentialFacts = {}, field = "authorization") {
     const { code, message } = REASONS[reason];
-    super(code, message, code === "invalid_field" ? { field: "authorization" } : {});
+    super(code, message, code === "invalid_field" ? { field } : {});
     this.reason = reason;
     this.facts = facts;
   }

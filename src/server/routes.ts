@@ -11,6 +11,7 @@ import type {
   WebSocket,
   WebSocketBehavior,
 } from "uWebSockets.js";
+import { AccessError } from "../access/access-error.ts";
 import { ANYBODY, type Caller } from "../access/caller.ts";
 import { claimAt, type Door, identifyAt } from "../access/door.ts";
 import type { Action } from "../access/grants.ts";
@@ -311,8 +312,8 @@ export class CheckedRoutes implements Routes {
   #isSound(res: HttpResponse, req: HttpRequest, pattern: string): boolean {
     noteErrors(res, (thrown) => this.#options.door.audit.sent(thrown));
     try {
-      checkHeaders(req);
-      const reader = this.#readerOf(res, req, pattern);
+      const repeated = repeatedHeader(req);
+      const reader = this.#readerOf(res, req, { pattern, repeated });
       if (reader !== null) allowReader(res, reader);
       return true;
     } catch (thrown) {
@@ -321,10 +322,11 @@ export class CheckedRoutes implements Routes {
     }
   }
 
-  /** The origin that may read the answer; null: there is none. Throws host_not_allowed, origin_not_allowed. */
-  #readerOf(res: HttpResponse, req: HttpRequest, pattern: string): string | null {
+  /** The origin that may read the answer; null: there is none. Throws AccessError, host_not_allowed, origin_not_allowed. */
+  #readerOf(res: HttpResponse, req: HttpRequest, { pattern, repeated }: Addressed): string | null {
     const { origins, door } = this.#options;
     try {
+      if (repeated !== null) throw new AccessError("header_twice", {}, repeated);
       return origins.check(sourceOf(req));
     } catch (thrown) {
       const address = requestAddress(res, req, door.proxyTrust);
@@ -393,6 +395,12 @@ export function redeemFor(res: HttpResponse, caller: Caller, { access }: Door): 
   if (caller.isSingleUse) noteGiveBack(res, () => access.giveBack(caller));
 }
 
+interface Addressed {
+  readonly pattern: string;
+  /** A header that came twice. */
+  readonly repeated: string | null;
+}
+
 interface Admitted {
   readonly caller: Caller;
   /** null: it is no socket, or none that counts. */
@@ -439,8 +447,8 @@ const ONCE: ReadonlySet<string> = new Set([
   "sec-websocket-protocol",
 ]);
 
-/** None of these twice, and no empty Content-Length, which the library takes for none. Throws invalid_field. */
-function checkHeaders(req: HttpRequest): void {
+/** One of these that came twice. Throws invalid_field where that is Content-Length, or where it is empty: the library takes it for none. */
+function repeatedHeader(req: HttpRequest): string | null {
   const seen: string[] = [];
   let twice: string | null = null;
   let isLengthOk = true;
@@ -450,14 +458,9 @@ function checkHeaders(req: HttpRequest): void {
     seen.push(name);
     if (name === "content-length" && (twice === name || value === "")) isLengthOk = false;
   });
-  if (!isLengthOk) {
-    const what = "Header content-length: more than one, or an empty one; expected one number";
-    throw new GatewayError("invalid_field", what, { field: "content-length" });
-  }
-  if (twice === null) return;
-  throw new GatewayError("invalid_field", `Header ${twice}: it came twice, expected it once`, {
-    field: twice,
-  });
+  if (isLengthOk) return twice;
+  const what = "Header content-length: more than one, or an empty one; expected one number";
+  throw new GatewayError("invalid_field", what, { field: "content-length" });
 }
 
 /** A client that sees no status, and whose credential is missing, does not hold or allows something else. */

@@ -1,4 +1,6 @@
 /** Which lines the audit log gets of who may not come in or send a command, over real sockets and requests. */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
@@ -54,6 +56,17 @@ function unsigned(alg: string): string {
 
 const withToken = (token: string): Offer => ({ headers: bearer(token) });
 const knockWith = (offer: Offer, query = "") => knock(`${gateway.wsUrl}/live/s?format=none${query}`, offer);
+
+/** All that comes back for a request as it is written here, until the gateway closes. */
+async function answerTo(request: string): Promise<string> {
+  const { port, hostname } = new URL(gateway.url);
+  const socket = connect(Number(port), hostname);
+  const parts: Buffer[] = [];
+  socket.on("data", (part: Buffer) => parts.push(part));
+  socket.write(request);
+  await once(socket, "close");
+  return Buffer.concat(parts).toString();
+}
 
 describe("a credential that does not hold is refused before the upgrade, with one line", () => {
   const claimed = (claims: object) => withToken(tokenFor(SPEAKER, { claims: { ...claims } }));
@@ -234,6 +247,25 @@ describe("a request's Host and Origin", () => {
       { audit: "refused", reason: code, surface: "/live/:session", address: "127.0.0.1" },
     ]);
   });
+});
+
+describe("a header that may come once", () => {
+  it.each(["authorization: Bearer letmein", "xi-api-key: letmein", "host: evil.example"])(
+    "twice, as %s beside another: refused before the upgrade, with one line that shows neither",
+    async (second) => {
+      const [name = ""] = second.split(":");
+      const token = tokenFor(SPEAKER);
+      const first = { authorization: `Bearer ${token}`, "xi-api-key": token, host: "localhost" }[name] ?? "";
+      const host = name === "host" ? "" : "host: localhost\r\n";
+      const lines = `${host}${name}: ${first}\r\n${second}\r\n`;
+      const upgrade = `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n`;
+      const answer = await answerTo(`GET /live/s HTTP/1.1\r\n${upgrade}${lines}\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 400\b/);
+      expect(audit.lines).toEqual([
+        { audit: "refused", reason: "header_twice", surface: "/live/:session", address: "127.0.0.1" },
+      ]);
+    },
+  );
 });
 
 /** Of a command over a socket. */
