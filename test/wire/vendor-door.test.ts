@@ -7,6 +7,7 @@ import WebSocket from "ws";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { DEFAULTS, TEST_WATCH_MS } from "../helpers/start-gateway.ts";
@@ -14,6 +15,8 @@ import { until } from "../helpers/until.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
 const SINGLE = "/v1/text-to-speech/v1/stream-input?output_format=pcm_16000";
+/** Of its route. */
+const PATTERN = "/v1/text-to-speech/:voice/stream-input";
 const DIALOGUE = "/v1/text-to-dialogue/stream-input?output_format=pcm_16000";
 /** Ten seconds are one. */
 const FAST_CLOCK: Clock = {
@@ -179,6 +182,22 @@ describe("a vendor socket of a gateway with keys", () => {
     await using client = await VendorClient.connect(hurried, SINGLE);
     expect((await client.untilClosed()).code).toBe(1008);
     expect(client.heard.map(({ error }) => error)).toEqual(["authentication_required"]);
+  });
+
+  it("has a line in the audit log of a client that shows no key, whether it says something or nothing", async () => {
+    const audit = new AuditLines();
+    // Its own: a door writes no more than ten refusals a second.
+    const quiet = createDoor({ ...DEFAULTS, keysFile: keys.path, log: audit.log, clock: systemClock });
+    const settings = { door: quiet, sockets: { clock: FAST_CLOCK } };
+    await using hurried = await startVendorApp(upstream.url, settings);
+    await using speaking = await VendorClient.connect(hurried, SINGLE);
+    speaking.send(...HELLO);
+    await speaking.untilClosed();
+    await using silent = await VendorClient.connect(hurried, SINGLE);
+    await silent.untilClosed();
+    const line = { audit: "refused", reason: "no_credential", surface: PATTERN, address: "127.0.0.1" };
+    expect(audit.refused).toEqual([line, line]);
+    quiet.close();
   });
 
   it("takes a single-use token once, also of two that come at the same time", async () => {

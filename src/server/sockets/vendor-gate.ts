@@ -2,6 +2,7 @@
  * A vendor socket between its client and the door. The client's key comes with the handshake or with the first message, as
  * the vendor has it. Until then there is nothing behind it: no context, no request, and a deadline.
  */
+import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import { toGatewayError } from "../../errors.ts";
@@ -48,7 +49,7 @@ export class VendorGate implements VendorSocket {
     this.#options = options;
     const { caller, clock } = options;
     if (caller !== null) this.#greet(caller);
-    else this.#timer = clock.at(clock.nowMs() + FIRST_MESSAGE_MS, () => this.#end(missingKey()));
+    else this.#timer = clock.at(clock.nowMs() + FIRST_MESSAGE_MS, () => this.#endWithoutKey());
   }
 
   receive(json: string): void {
@@ -117,7 +118,7 @@ export class VendorGate implements VendorSocket {
     try {
       const presented = presentedIn(messageCredentials(json), source.origin);
       if (presented.credential === "") {
-        this.#end(missingKey());
+        this.#endWithoutKey();
         return;
       }
       caller = identifyAt(source.address, presented, door);
@@ -152,6 +153,13 @@ export class VendorGate implements VendorSocket {
     }
     this.#timer?.cancel();
     onKnown();
+  }
+
+  /** The vendor has an error of its own for it. */
+  #endWithoutKey(): void {
+    const { door, source } = this.#options;
+    door.audit.refused({ ...source, thrown: new AccessError("no_credential"), caller: null });
+    this.#end(missingKey());
   }
 
   /** Ends a socket that was not let in. */
