@@ -17,10 +17,12 @@ const NARROW: Grants = {
 };
 const narrow = newStaticKey("narrow");
 const listens = newStaticKey("listens");
+const spends = newStaticKey("spends");
 const keys = new TestKeys({
   keys: [
     { id: "narrow", hash: narrow.hash, grants: NARROW, tenant: "acme" },
     { id: "listens", hash: listens.hash, grants: LISTENER },
+    { id: "spends", hash: spends.hash, grants: { ...SPEAKER, characters: 10 } },
   ],
 });
 let upstream: FakeUpstream;
@@ -86,6 +88,14 @@ describe("POST /tokens", () => {
     await using client = await joined("/live/support-1?format=none&role=speaker", token);
     client.send({ type: "speak", text: "Hello.", voice_id: "bad" });
     expect((await client.next("error")).code).toBe("forbidden");
+  });
+
+  it("makes a token with more characters than the key has, which spends those of the key", async () => {
+    const { status, token } = await ask(spends.key, { grants: { ...SPEAKER, characters: 1000 } });
+    expect(status).toBe(201);
+    await using client = await joined("/live/spent?format=none", token);
+    client.send({ type: "speak", text: "Eleven, all." });
+    expect((await client.next("error")).code).toBe("budget_exhausted");
   });
 
   it("gives the connection of a single-use token an hour", async () => {

@@ -177,6 +177,15 @@ describe("a vendor socket of a gateway with keys", () => {
     expect(upstream.requests.length).toBe(before);
   });
 
+  it("looks for no key in the first message where the handshake has shown one", async () => {
+    const [first, ...rest] = HELLO;
+    const messages = [{ ...first, xi_api_key: "wrong" }, ...rest];
+    expect(await endOf(SINGLE, messages, { "xi-api-key": keys.key })).toMatchObject({ code: 1000 });
+    const narrow = bearer(tokenFor({ ...SPEECH, voices: ["v1"] }));
+    const wide = [{ voices: ["v2"], xi_api_key: keys.key }];
+    expect(await endOf(DIALOGUE, wide, narrow)).toEqual({ code: 1008, error: "unauthorized" });
+  });
+
   it("does not wait for a client that says nothing", async () => {
     await using hurried = await startVendorApp(upstream.url, { door, sockets: { clock: FAST_CLOCK } });
     await using client = await VendorClient.connect(hurried, SINGLE);
