@@ -130,28 +130,22 @@ function estimate(
   const rest = zeros(count);
   const powers = new Float64Array(count);
   for (const [at, frame] of frames.entries()) {
-    let real = frame.real[bin] as number;
-    let imaginary = frame.imaginary[bin] as number;
-    for (const other of tones) {
-      const [a, b] = valueIn(bin, other, at);
-      real -= a;
-      imaginary -= b;
-    }
+    rest.real[at] = frame.real[bin] as number;
+    rest.imaginary[at] = frame.imaginary[bin] as number;
+  }
+  for (const other of tones) takeOut(rest, other, bin);
+  const [shapeReal, shapeImaginary] = [shape.real[bin] as number, shape.imaginary[bin] as number];
+  for (let at = 0; at < count; at += 1) {
+    const [real, imaginary] = [rest.real[at] as number, rest.imaginary[at] as number];
     powers[at] = real ** 2 + imaginary ** 2;
     // Its own part of that is put back.
-    const [own, ownImaginary] = product(
-      shape.real[bin] as number,
-      shape.imaginary[bin] as number,
-      values.real[at] as number,
-      values.imaginary[at] as number,
-    );
-    rest.real[at] = real + own;
-    rest.imaginary[at] = imaginary + ownImaginary;
+    const [own, ownImaginary] = [values.real[at] as number, values.imaginary[at] as number];
+    rest.real[at] = real + (shapeReal * own - shapeImaginary * ownImaginary);
+    rest.imaginary[at] = imaginary + (shapeReal * ownImaginary + shapeImaginary * own);
   }
   const weights = weightsOf(powers, ESTIMATE_FLOOR);
   const turnOf = (at: number): number =>
     (2 * Math.PI * tone.place * options.hopSamples * at) / options.window.length;
-  const [shapeReal, shapeImaginary] = [shape.real[bin] as number, shape.imaginary[bin] as number];
   const shapePower = shapeReal ** 2 + shapeImaginary ** 2;
   const still = zeros(count);
   for (let at = 0; at < count; at += 1) {
@@ -180,29 +174,40 @@ function estimate(
   }
 }
 
-function subtract(tone: Tone, frames: readonly Spectrum[]): void {
-  const from = Math.max(0, tone.bin - REACH_BINS);
+function subtract({ bin: middle, shape, values }: Tone, frames: readonly Spectrum[]): void {
+  const size = shape.real.length;
+  const from = Math.max(0, middle - REACH_BINS);
   for (const [at, { real, imaginary }] of frames.entries()) {
-    for (let bin = from; bin <= tone.bin + REACH_BINS; bin += 1) {
-      const [a, b] = valueIn(bin, tone, at);
-      real[bin] = (real[bin] as number) - a;
-      imaginary[bin] = (imaginary[bin] as number) - b;
+    const value = values.real[at] as number;
+    const valueImaginary = values.imaginary[at] as number;
+    for (let bin = from; bin <= middle + REACH_BINS; bin += 1) {
+      const mirrored = (size - bin) % size;
+      const a = shape.real[bin] as number;
+      const b = shape.imaginary[bin] as number;
+      const c = shape.real[mirrored] as number;
+      const d = shape.imaginary[mirrored] as number;
+      real[bin] = (real[bin] as number) - (a * value - b * valueImaginary + (c * value - d * valueImaginary));
+      imaginary[bin] =
+        (imaginary[bin] as number) - (a * valueImaginary + b * value - (c * valueImaginary + d * value));
     }
   }
 }
 
-/** What a tone is in a bin of a frame; a real one has its mirror image below zero, which reaches up. */
-function valueIn(bin: number, { shape, values }: Tone, at: number): [number, number] {
-  const [real, imaginary] = [values.real[at] as number, values.imaginary[at] as number];
+/** Takes what a tone is in a bin out of the bin's values; a real one has its mirror image below zero, which reaches up. */
+function takeOut(rest: Complex, { shape, values }: Tone, bin: number): void {
   const mirrored = (shape.real.length - bin) % shape.real.length;
-  const [a, b] = product(shape.real[bin] as number, shape.imaginary[bin] as number, real, imaginary);
-  const [c, d] = product(
-    shape.real[mirrored] as number,
-    shape.imaginary[mirrored] as number,
-    real,
-    imaginary,
-  );
-  return [a + c, b - d];
+  const a = shape.real[bin] as number;
+  const b = shape.imaginary[bin] as number;
+  const c = shape.real[mirrored] as number;
+  const d = shape.imaginary[mirrored] as number;
+  for (let at = 0; at < rest.real.length; at += 1) {
+    const value = values.real[at] as number;
+    const valueImaginary = values.imaginary[at] as number;
+    rest.real[at] =
+      (rest.real[at] as number) - (a * value - b * valueImaginary + (c * value - d * valueImaginary));
+    rest.imaginary[at] =
+      (rest.imaginary[at] as number) - (a * valueImaginary + b * value - (c * valueImaginary + d * value));
+  }
 }
 
 /** The spectrum of a complex tone of amplitude 1 in the window. */
