@@ -89,7 +89,7 @@ async function comeBack(
 
 const WORD = (text: string): string => text.replace(/\W/g, "");
 
-describe("the session's node dies in the middle of a sentence", () => {
+describe.concurrent("the session's node dies in the middle of a sentence", () => {
   for (const hasPlace of [true, false]) {
     it(`another goes on with the word that was not heard, ${hasPlace ? "of which the client says where it is" : "as far as the node was told"}`, async () => {
       await using nodes = await startPair();
@@ -209,7 +209,7 @@ describe("the session's node dies in the middle of a sentence", () => {
   });
 });
 
-describe("the session's node is cut off from the others in the middle of a sentence", () => {
+describe.concurrent("the session's node is cut off from the others in the middle of a sentence", () => {
   it("one of their clients that comes to it is sent back, and hears each word once", async () => {
     await using nodes = await startPair();
     const path = `/live/cut-off?${QUERY}&role=listener`;
@@ -245,7 +245,7 @@ describe("the session's node is cut off from the others in the middle of a sente
   });
 });
 
-describe("a session that goes on at another node", () => {
+describe.concurrent("a session that goes on at another node", () => {
   it("was asked for by two owners: the ledger has each request with its owner's epoch", async () => {
     using folder = temporaryFolder();
     const ledger = folder.file("usage.jsonl");
@@ -311,7 +311,7 @@ describe("a session that goes on at another node", () => {
   });
 });
 
-describe("a node drains", () => {
+describe.concurrent("a node drains", () => {
   it("gives its sessions away: an idle one at once, one that speaks at the end of its utterance", async () => {
     await using nodes = await startPair({ drainMs: 20_000 });
     const path = `/live/moves?${QUERY}&role=both`;
