@@ -50,7 +50,7 @@ async function soundsBytes(gateway: { metrics(): Promise<string> }): Promise<num
   return Number(/^voicewire_sounds_bytes (\d+)$/mu.exec(await gateway.metrics())?.[1]);
 }
 
-describe("a sound under speech", () => {
+describe.concurrent("a sound under speech", () => {
   it.each(["pcm_16000", "ulaw_8000", "opus_48000"])(
     "is heard between utterances, softer under them, and ends by stop, in %s",
     async (format) => {
