@@ -51,6 +51,8 @@ class SimulatedCluster {
   readonly #frames: Float64Array;
   /** For "least loaded": sessions sent since the last heartbeats, by arrival node, then by node. */
   readonly #unheard: Int32Array;
+  /** The load of each node by its last heartbeat. */
+  readonly #told: Float64Array;
   #lastSession = 0;
   readonly costs: Float64Array;
 
@@ -64,6 +66,7 @@ class SimulatedCluster {
     this.#framesPerSecond = new Float64Array(nodes);
     this.#frames = new Float64Array(nodes);
     this.#unheard = new Int32Array(nodes * nodes);
+    this.#told = new Float64Array(nodes);
     this.costs = new Float64Array(nodes);
     const views = this.#ids.map((incarnation) => viewOf(incarnation));
     this.#views = views;
@@ -91,6 +94,7 @@ class SimulatedCluster {
     for (const [node, view] of this.#views.entries()) {
       if (view.state !== "alive") continue;
       const load = this.#placements[node]?.load ?? 0;
+      this.#told[node] = load;
       this.#views[node] = { ...view, facts: { ...view.facts, load } };
     }
     this.#unheard.fill(0);
@@ -142,10 +146,14 @@ class SimulatedCluster {
     const row = arrival * this.#ids.length;
     let best = arrival;
     let bestLoad = this.#placements[arrival]?.load ?? 0;
-    for (const [node, { facts }] of this.#views.entries()) {
+    // A plain loop over numbers: it runs once a session, over all nodes.
+    for (let node = 0; node < this.#told.length; node += 1) {
       if (node === arrival) continue;
-      const load = facts.load + (this.#unheard[row + node] ?? 0) / SESSIONS_OF_A_FULL_NODE;
-      if (load < bestLoad) [best, bestLoad] = [node, load];
+      const load =
+        (this.#told[node] as number) + (this.#unheard[row + node] as number) / SESSIONS_OF_A_FULL_NODE;
+      if (load >= bestLoad) continue;
+      best = node;
+      bestLoad = load;
     }
     this.#unheard[row + best] = (this.#unheard[row + best] ?? 0) + 1;
     return best;
