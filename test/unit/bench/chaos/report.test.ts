@@ -1,10 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Run } from "../../../../bench/chaos/caller.ts";
 import { run } from "../../../../bench/chaos/main.ts";
 import { isKept, rowOf, sumOf } from "../../../../bench/chaos/report.ts";
+import { temporaryFolder } from "../../../cli/program.ts";
 
 const WHOLE: Run = {
   session: "chaos-1",
@@ -63,24 +62,16 @@ describe("rowOf", () => {
 });
 
 describe("npm run chaos", () => {
-  let folder: string;
   const said: string[] = [];
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "voicewire-chaos-"));
-    said.length = 0;
+  beforeAll(() => {
     for (const method of ["log", "error"] as const)
       vi.spyOn(console, method).mockImplementation((line: string) => void said.push(line));
   });
-  afterEach(() => {
+  afterAll(() => {
     vi.restoreAllMocks();
-    rmSync(folder, { recursive: true, force: true });
   });
-  const chaos = (...args: string[]) =>
-    run({
-      args,
-      distUrl: new URL("../../../../dist/", import.meta.url).href,
-      resultsFile: join(folder, "results.json"),
-    });
+  const chaosIn = (resultsFile: string, ...args: string[]) =>
+    run({ args, distUrl: new URL("../../../../dist/", import.meta.url).href, resultsFile });
 
   it.each([
     ["--runs", "0"],
@@ -91,40 +82,43 @@ describe("npm run chaos", () => {
     ["--short", "--write"],
     ["--short", "--add"],
   ])("refuses %s %s with what it expects", async (...args) => {
-    expect(await chaos(...args)).toBe(2);
+    said.length = 0;
+    expect(await chaosIn("", ...args)).toBe(2);
     expect(said.join("\n")).toContain("Usage: npm run chaos");
   });
 
   it("lists the faults", async () => {
-    expect(await chaos("--list")).toBe(0);
+    said.length = 0;
+    expect(await chaosIn("", "--list")).toBe(0);
     expect(said.some((line) => line.startsWith("half-open "))).toBe(true);
   });
 
-  it("lets faults loose on the built program, and writes the rows of those that ran", async () => {
-    const earlier = { machine: [], args: [], rows: [rowOf("stall", [WHOLE], 1), rowOf("reset", [], 1)] };
-    writeFileSync(join(folder, "results.json"), JSON.stringify(earlier));
-    expect(await chaos("reset", "sigkill", "--runs", "4", "--write")).toBe(0);
-    const { rows } = JSON.parse(readFileSync(join(folder, "results.json"), "utf8")) as typeof earlier;
-    expect(rows.map(({ fault }) => fault)).toEqual(["stall", "reset", "sigkill"]);
-    expect(rows[0]).toEqual(earlier.rows[0]);
-    for (const { runs } of rows.slice(1)) expect(runs).toBeGreaterThanOrEqual(4);
-  }, 120_000);
+  describe.concurrent("on the built program", { timeout: 120_000 }, () => {
+    it("lets faults loose, and writes the rows of those that ran", async () => {
+      using folder = temporaryFolder();
+      const file = folder.file("results.json");
+      const earlier = { machine: [], args: [], rows: [rowOf("stall", [WHOLE], 1), rowOf("reset", [], 1)] };
+      writeFileSync(file, JSON.stringify(earlier));
+      expect(await chaosIn(file, "reset", "sigkill", "--runs", "4", "--write")).toBe(0);
+      const { rows } = JSON.parse(readFileSync(file, "utf8")) as typeof earlier;
+      expect(rows.map(({ fault }) => fault)).toEqual(["stall", "reset", "sigkill"]);
+      expect(rows[0]).toEqual(earlier.rows[0]);
+      for (const { runs } of rows.slice(1)) expect(runs).toBeGreaterThanOrEqual(4);
+    });
 
-  it("--add: makes the runs that are missing, of a seed that is new", async () => {
-    const earlier = rowOf(
-      "none",
-      Array.from({ length: 100 }, () => WHOLE),
-      1,
-    );
-    const full = rowOf("chunks", [WHOLE, WHOLE, WHOLE], 1);
-    const before = { machine: [], args: [], rows: [earlier, full] };
-    writeFileSync(join(folder, "results.json"), JSON.stringify(before));
-    expect(await chaos("none", "--runs", "102", "--at-once", "2", "--add")).toBe(0);
-    expect(await chaos("chunks", "--runs", "3", "--add")).toBe(0);
-    const { rows } = JSON.parse(readFileSync(join(folder, "results.json"), "utf8")) as typeof before;
-    expect(rows.map(({ fault, runs, seeds }) => ({ fault, runs, seeds }))).toEqual([
-      { fault: "none", runs: 102, seeds: [1, 2] },
-      { fault: "chunks", runs: 3, seeds: [1] },
-    ]);
-  }, 120_000);
+    it("--add: makes the runs that are missing, of a seed that is new", async () => {
+      using folder = temporaryFolder();
+      const file = folder.file("results.json");
+      const wholeRuns = (count: number) => Array.from({ length: count }, () => WHOLE);
+      const rowsBefore = [rowOf("none", wholeRuns(100), 1), rowOf("chunks", wholeRuns(102), 1)];
+      const before = { machine: [], args: [], rows: rowsBefore };
+      writeFileSync(file, JSON.stringify(before));
+      expect(await chaosIn(file, "none", "chunks", "--runs", "102", "--at-once", "2", "--add")).toBe(0);
+      const { rows } = JSON.parse(readFileSync(file, "utf8")) as typeof before;
+      expect(rows.map(({ fault, runs, seeds }) => ({ fault, runs, seeds }))).toEqual([
+        { fault: "none", runs: 102, seeds: [1, 2] },
+        { fault: "chunks", runs: 102, seeds: [1] },
+      ]);
+    });
+  });
 });
