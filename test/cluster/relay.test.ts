@@ -453,6 +453,28 @@ describe("what is lost", () => {
     expect(socket.ended).toEqual({ code: 4502, reason: "bus_lost" });
   });
 
+  it("a process whose last words are read after its end: its client goes from the session, and nothing is kept", async () => {
+    const { here, owner, clock } = await pair();
+    owner.relay.nodeGone(here.incarnation);
+    const socket = arrive(here, owner, "Ann");
+    await settled();
+    expect(owner.clients.map(({ closeCode }) => closeCode)).toEqual([null]);
+    here.lose(true);
+    for (let look = 0; look < 6; look += 1) {
+      clock.advance(1000);
+      await settled();
+    }
+    expect(owner.clients[0]?.closeCode).toBe(1006);
+    expect(owner.relay.sizes.hosted).toBe(0);
+    // It had not ended: both begin again.
+    here.lose(false);
+    expect(socket.ended).toEqual({ code: 4502, reason: "bus_lost" });
+    const again = arrive(here, owner, "Ben");
+    again.way?.message(text("back"));
+    await settled();
+    expect(owner.clients.at(-1)).toMatchObject({ name: "Ben", said: ["back"], closeCode: null });
+  });
+
   it("nothing: a link with clients says so once a second where nobody speaks, one without says nothing", async () => {
     const { here, owner, clock } = await pair();
     const socket = arrive(here, owner, "Ann");

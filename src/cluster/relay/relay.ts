@@ -74,6 +74,8 @@ interface RelayTraffic {
 const OVERFULL_RETRY_MS = 1000;
 /** So often each link with clients says something: who waits on the other side learns that a message is missing. */
 const LOOK_MS = 1000;
+/** Of a link with clients: longer than a node that hangs is waited for. */
+const MAX_SILENT_LOOKS = 5;
 const MAX_GENERATIONS = 1000;
 
 export class Relay<Facts, Connection> {
@@ -159,7 +161,11 @@ export class Relay<Facts, Connection> {
     const { clock } = this.#options;
     return clock.at(clock.nowMs() + LOOK_MS, () => {
       this.#timer = this.#lookSoon();
-      for (const peer of this.#peers.values()) peer.breakSilence();
+      for (const [incarnation, peer] of [...this.#peers]) {
+        peer.breakSilence();
+        // What a process had said may be read after its end: nobody says then that its clients have gone.
+        if (peer.isForsaken) this.nodeGone(incarnation);
+      }
     });
   }
 
@@ -206,6 +212,8 @@ class Peer<Facts, Connection> {
   /** What clients of this node wait with: one for each at most. */
   readonly #waiting: (() => void)[] = [];
   #nextNumber = 1;
+  /** Looks in a row before which nothing came, though there are clients. */
+  #silentLooks = 0;
 
   constructor(
     options: RelayOptions<Facts, Connection>,
@@ -262,6 +270,7 @@ class Peer<Facts, Connection> {
   }
 
   read(message: Parameters<RelayLink["read"]>[0], length: number): void {
+    this.#silentLooks = 0;
     this.#link.read(message, length);
   }
 
@@ -274,7 +283,14 @@ class Peer<Facts, Connection> {
   }
 
   breakSilence(): void {
-    this.#link.breakSilence(this.arrived.size + this.hosted.size > 0);
+    const hasClients = this.arrived.size + this.hosted.size > 0;
+    this.#silentLooks = hasClients ? this.#silentLooks + 1 : 0;
+    this.#link.breakSilence(hasClients);
+  }
+
+  /** The other process would have said something. */
+  get isForsaken(): boolean {
+    return this.#silentLooks > MAX_SILENT_LOOKS;
   }
 
   flush(): void {
