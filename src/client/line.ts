@@ -3,10 +3,16 @@
  * comes back when a socket breaks, where the caller wants that.
  */
 import type { Command } from "../protocol/commands.ts";
-import type { AudioDescription, Event, HelloEvent, InterruptedEvent } from "../protocol/events.ts";
+import type {
+  AudioDescription,
+  ErrorEvent,
+  Event,
+  HelloEvent,
+  InterruptedEvent,
+} from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import { returnUrl } from "./address.ts";
-import { clientError } from "./client-error.ts";
+import { clientError, VoicewireError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";
 import { FrameClock, type FramePosition } from "./frame-clock.ts";
 import type { ReconnectedEvent } from "./listeners.ts";
@@ -49,8 +55,8 @@ export class Line {
   #settings: ListenerSettings | null = null;
   /** What came before the caller could attach its handlers; null once it is handed out. */
   #held: unknown[] | null = [];
-  /** The last refusal that said when to try again. */
-  #hint: { readonly code: string; readonly retryAfterMs: number } | null = null;
+  /** Why the gateway is about to close the socket. It answers no command, and where we come back it is no error. */
+  #farewell: ErrorEvent | null = null;
   #isClosing = false;
   #isOver = false;
 
@@ -147,9 +153,16 @@ export class Line {
 
   #socketOnClose(end: SocketEnd): void {
     this.#release();
-    this.#handlers.broken(end);
-    if (this.#reconnector === null || this.#isClosing || !this.#isWorthATry(end)) this.#handlers.ended(end);
-    else this.#reconnector.start(end, this.#hint?.code === end.reason ? this.#hint.retryAfterMs : 0);
+    const farewell = this.#farewell;
+    this.#farewell = null;
+    if (this.#reconnector === null || this.#isClosing || !this.#isWorthATry(end)) {
+      if (farewell !== null) this.#handlers.event(farewell);
+      this.#handlers.broken(end);
+      this.#handlers.ended(end);
+    } else {
+      this.#handlers.broken(end);
+      this.#reconnector.start(end, farewell === null ? null : new VoicewireError(farewell));
+    }
   }
 
   /** With a new token, after the end of the one before, too. */
@@ -159,7 +172,6 @@ export class Line {
 
   #rejoin(socket: WebSocketLike, hello: HelloEvent): void {
     this.#socket = socket;
-    this.#hint = null;
     const takenOver = hello.former_epoch === this.#hello.epoch;
     this.#hello = hello;
     this.#audio = hello.audio;
@@ -183,11 +195,13 @@ export class Line {
   }
 
   #take(event: Event): void {
+    if (event.type === "error" && event.closing === true) {
+      this.#farewell = event;
+      return;
+    }
     if (!this.#returnPoint.take(event)) return;
     // The clock first: handlers may ask for `audio`, and the next frame is already judged by it.
     if (event.type === "gap") this.#clock.skip(event);
-    if (event.type === "error" && event.retry_after_ms !== undefined)
-      this.#hint = { code: event.code, retryAfterMs: event.retry_after_ms };
     if (event.type === "interrupted") this.#cut(event);
     if (event.type === "configured") {
       this.#audio = event.audio;

@@ -19,7 +19,7 @@ export interface Waiting {
   readonly delayMs: number;
   readonly code: number;
   readonly reason: string;
-  /** Why the try before was refused; null where the gateway gave no reason, and before the first. */
+  /** Why the gateway closed the connection, or refused the try before; null where it gave no reason. */
   readonly error: VoicewireError | null;
 }
 
@@ -30,13 +30,6 @@ export interface ReconnectHandlers {
   joined(socket: WebSocketLike, hello: HelloEvent): void;
   /** No more tries; `end` is the latest close. */
   givenUp(end: SocketEnd): void;
-}
-
-/** How the connection, or the try before, ended. */
-interface LastTry {
-  readonly end: SocketEnd;
-  readonly error: VoicewireError | null;
-  readonly retryAfterMs: number;
 }
 
 /** As the table of docs/protocol.md says, and 1006: the network broke. */
@@ -59,9 +52,9 @@ export class Reconnector {
     this.#handlers = handlers;
   }
 
-  /** `retryAfterMs`: the gateway wants no try before. */
-  start(end: SocketEnd, retryAfterMs: number): void {
-    this.#wait(1, { end, error: null, retryAfterMs });
+  /** `error`: why the gateway closed the connection, and when it wants it back. */
+  start(end: SocketEnd, error: VoicewireError | null): void {
+    this.#wait(1, end, error);
   }
 
   /** Between a socket's end and the next one's `hello`. */
@@ -84,13 +77,13 @@ export class Reconnector {
     this.#abandon = null;
   }
 
-  #wait(attempt: number, { end, error, retryAfterMs }: LastTry): void {
+  #wait(attempt: number, end: SocketEnd, error: VoicewireError | null): void {
     if (attempt > (this.#options.maxTries ?? DEFAULT_MAX_TRIES)) {
       this.#handlers.givenUp(end);
       return;
     }
     const random = (this.#options.random ?? Math.random)();
-    const delayMs = Math.max(backoffMs(attempt, random, this.#options), retryAfterMs);
+    const delayMs = Math.max(backoffMs(attempt, random, this.#options), error?.retryAfterMs ?? 0);
     this.#waitingFor = attempt;
     this.#timer = setTimeout(() => this.#try(attempt), delayMs);
     this.#handlers.waiting({ attempt, delayMs, ...end, error });
@@ -108,10 +101,7 @@ export class Reconnector {
         this.#abandon = null;
         const isLate = error.code === "token_expired" && opening.tokens?.isRenewable === true;
         if (!error.isRetryable && !isLate) this.#handlers.givenUp(end);
-        else {
-          const said = error.isFromGateway ? error : null;
-          this.#wait(attempt + 1, { end, error: said, retryAfterMs: said?.retryAfterMs ?? 0 });
-        }
+        else this.#wait(attempt + 1, end, error.isFromGateway ? error : null);
       },
     });
   }

@@ -332,6 +332,7 @@ export const EVENTS = {
     ...errorFields,
     utterance_id: utterance_id.exactOptional(),
     prepared_id: z.string().exactOptional().describe("Of the `prepare` that failed"),
+    closing: z.literal(true).exactOptional().describe("The connection is closed right behind it"),
   }),
   warning: event("warning", "Something is not as you may expect; nothing was refused", {
     code: z.string(),
@@ -431,4 +432,12 @@ export function errorBody(error: GatewayError): ErrorBody {
     ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
     ...(error.field === undefined ? {} : { field: error.field }),
   };
+}
+
+/** The error right before a connection is closed for it; without `base` where no session says the place. */
+export function closingEvent(
+  error: GatewayError,
+  base: { readonly seq: number; readonly at_ms: number } = { seq: 0, at_ms: 0 },
+): ErrorEvent {
+  return { type: "error", ...base, ...errorBody(error), closing: true };
 }

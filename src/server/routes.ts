@@ -19,7 +19,7 @@ import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { ABNORMAL_CLOSURE } from "../kit/close-codes.ts";
 import type { CloseCounts } from "../metrics/close-counts.ts";
-import { errorBody } from "../protocol/events.ts";
+import { closingEvent } from "../protocol/events.ts";
 import { allPresentedBy, answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
 import { holdRequest } from "./held-request.ts";
 import {
@@ -488,7 +488,7 @@ function sendRefusal(socket: WebSocket<unknown>, error: GatewayError, shape?: Re
 }
 
 function nativeMessage(error: GatewayError) {
-  const json = JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  const json = JSON.stringify(closingEvent(error));
   return { json, closeCode: error.closeCode, reason: error.code };
 }
 

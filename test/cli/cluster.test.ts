@@ -1,15 +1,19 @@
 /** `voicewire serve --cluster`: programs that are nodes of one cluster, over a real nats-server. */
 import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import WebSocket from "ws";
+import { connect } from "../../src/client/index.ts";
+import type { Word } from "../../src/protocol/events.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { until } from "../helpers/until.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 import { LiveClient, SLOW } from "./live-client.ts";
-import { missingForSpeech, PATIENT, type Program, run, type Served, serve } from "./program.ts";
+import { eventsIn, missingForSpeech, PATIENT, Program, run, type Served, serve } from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech() ?? (isNatsMissing ? IF_NATS_MISSING : undefined);
+const FRAME_MS = 20;
 const SECRET = "s3cr3t-of-the-bus";
 
 let upstream: FakeUpstream;
@@ -113,6 +117,59 @@ describe.skipIf(missing !== undefined)(
         await expectHeard(one.url, two.url, `from-${session}`);
         await expectHeard(two.url, one.url, `to-${session}`);
       }
+    });
+
+    test("the client at another node than its session hears each word once, and of no error, where that is killed", async () => {
+      await using server = await NatsServer.start();
+      const one = await serveNode(["--cluster", server.url]);
+      await using owner = one.program;
+      const two = await serveNode(["--cluster", server.url]);
+      await using _two = two.program;
+      using opener = await LiveClient.connect(one.url, "/live/kept?format=none");
+      const way = { baseUrl: two.url, session: "kept", reconnect: true, WebSocket };
+      const connection = await connect({ ...way, settings: { format: "ulaw_8000" } });
+      expect(connection.hello.epoch).toBe(opener.events[0]?.epoch);
+      const errors: string[] = [];
+      connection.on("error", ({ code }) => errors.push(code));
+      const told: Word[] = [];
+      connection.on("words", (event) => told.push(...event.words));
+      let endMs = 0;
+      connection.onAudio((_, { atMs }) => {
+        endMs = atMs + FRAME_MS;
+      });
+      const heard: Word[] = [];
+      const back = new Promise<boolean>((resolve) => {
+        connection.on("reconnected", ({ takenOver }) => {
+          heard.push(...told.splice(0).filter((word) => word.end_ms <= endMs));
+          resolve(takenOver);
+        });
+      });
+      const words = Array.from({ length: 10 }, (_, index) => `word${String.fromCharCode(97 + index)}`);
+      const said = connection.say(words.join(" "));
+      await until("two words", () => told.length > 2, SLOW);
+      owner.child.kill("SIGKILL");
+      expect(await back).toBe(true);
+      expect((await said).outcome).toBe("done");
+      expect([...heard, ...told].map(({ text }) => text)).toEqual(words);
+      expect(errors).toEqual([]);
+      await connection.close();
+    });
+
+    test("say at a node that is deployed has said all, and is told of no error", async () => {
+      await using server = await NatsServer.start();
+      const one = await serveNode(["--cluster", server.url]);
+      await using owner = one.program;
+      const two = await serveNode(["--cluster", server.url]);
+      await using _two = two.program;
+      const say = ["say", "--url", one.url, "--session", "deployed", "--json", "One and two and three."];
+      await using speaker = new Program(say);
+      await speaker.until(() => speaker.stdout.includes(`"type":"words"`));
+      owner.child.kill("SIGTERM");
+      const { code, stdout, stderr } = await speaker.ended;
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(eventsIn(stdout)).toContainEqual(
+        expect.objectContaining({ type: "utterance.done", outcome: "done" }),
+      );
     });
 
     test("a second node of the same name does not start, and the first one goes on", async () => {

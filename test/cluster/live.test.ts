@@ -265,8 +265,8 @@ describe("what is lost", () => {
     expect([1001, 4502]).toContain(code);
     await near.untilClosed();
     for (const client of [near, far]) {
-      const { code: why, retry_after_ms: retryAfterMs } = client.eventsOf("error").at(-1) ?? {};
-      expect(why).toBe(client.closed?.reason);
+      expect(client.eventsOf("error")).toMatchObject([{ code: client.closed?.reason, closing: true }]);
+      const [{ retry_after_ms: retryAfterMs } = {}] = client.eventsOf("error");
       expect(retryAfterMs).toBeGreaterThanOrEqual(500);
       expect(retryAfterMs).toBeLessThanOrEqual(1510);
     }
@@ -288,7 +288,9 @@ describe("what is lost", () => {
     nodes.one.bus.cut();
     for (const client of far) expect((await client.untilClosed()).reason).toBe("bus_lost");
     expect(far.map((client) => client.eventsOf("error"))).toMatchObject(
-      [500, 501, 502].map((retry_after_ms) => [{ code: "bus_lost", retryable: true, retry_after_ms }]),
+      [500, 501, 502].map((retry_after_ms) => [
+        { code: "bus_lost", retryable: true, closing: true, retry_after_ms },
+      ]),
     );
     near.socket.terminate();
   });

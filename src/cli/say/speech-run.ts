@@ -116,6 +116,7 @@ export class SpeechRun {
     });
     connection.on("utterance.done", (event) => this.#utteranceDone(event));
     connection.on("error", (event) => {
+      if (event.closing === true && this.#isAllSaid) return;
       const ids = event.utterance_id === undefined ? [] : [event.utterance_id];
       if (!ids.every((id) => this.#open.has(id))) return;
       void this.#latenciesKnown(ids).then(() => this.#fail(new VoicewireError(event)));

@@ -19,7 +19,7 @@ import { ABNORMAL_CLOSURE } from "../../kit/close-codes.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
-import { errorBody } from "../../protocol/events.ts";
+import { closingEvent, errorBody } from "../../protocol/events.ts";
 import { styleOf } from "../../session/captions/cue-tracks.ts";
 import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/carry-out.ts";
 import type { Participant } from "../../session/connections/participant.ts";
@@ -477,7 +477,7 @@ function tooManyRefusals(): GatewayError {
 }
 
 function refuse(listener: ClientListener, error: GatewayError): void {
-  listener.notify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  listener.notify(closingEvent(error));
   listener.end(error.closeCode, error.code);
 }
 

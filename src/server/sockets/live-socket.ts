@@ -4,7 +4,7 @@ import type { ArrivedSocket } from "../../cluster/relay/relay.ts";
 import type { RelayItem } from "../../cluster/relay/relay-format.ts";
 import type { Delivery, SendResult } from "../../delivery/listener.ts";
 import { ERRORS, GatewayError, isErrorCode } from "../../errors.ts";
-import { type Event, errorBody } from "../../protocol/events.ts";
+import { closingEvent, type Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import { pathPart } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
@@ -109,7 +109,7 @@ class ArrivedUwsSocket extends UwsBatchSocket<LiveConnection, RelayItem> impleme
   #sayWhen(code: string, retryAfterMs: number): void {
     if (!isErrorCode(code)) return;
     const error = new GatewayError(code, ERRORS[code].meaning, { retryAfterMs });
-    this.sendOne(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) } satisfies Event));
+    this.sendOne(JSON.stringify(closingEvent(error)));
   }
 
   protected override hand({ bytes, isBinary }: RelayItem): number {

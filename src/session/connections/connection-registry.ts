@@ -8,7 +8,7 @@ import type { Listener } from "../../delivery/listener.ts";
 import { ListenerCursor } from "../../delivery/listener-cursor.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
-import { errorBody, type HelloEvent } from "../../protocol/events.ts";
+import { closingEvent, type HelloEvent } from "../../protocol/events.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
 import { styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -277,8 +277,7 @@ export class ConnectionRegistry {
       const { retryAfterMs } = error;
       // A close frame has no room for it. Listeners of one session come back a millisecond apart.
       if (retryAfterMs !== undefined) {
-        const body = { ...errorBody(error), retry_after_ms: retryAfterMs + index };
-        participant.send((base) => ({ type: "error", ...base, ...body }));
+        participant.send((base) => ({ ...closingEvent(error, base), retry_after_ms: retryAfterMs + index }));
       }
       participant.end(error);
     }

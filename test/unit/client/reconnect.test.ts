@@ -104,14 +104,39 @@ describe("a connection that comes back", () => {
     const connection = await join();
     const waits: number[] = [];
     connection.on("reconnecting", ({ delayMs }) => waits.push(delayMs));
-    const refusal = { type: "error", seq: 0, message: "Connect again", retryable: true, retry_after_ms: 80 };
-    server.event({ ...refusal, code: "bus_lost" });
+    const refusal = { type: "error", message: "Connect again", retryable: true, retry_after_ms: 80 };
+    server.event({ ...refusal, code: "bus_lost", closing: true });
     await back(connection, () => server.closeAll(4502, "bus_lost"));
     await back(connection, () => server.closeAll(4502, "bus_lost"));
     server.event({ ...refusal, code: "queue_full" });
     await back(connection, () => server.closeAll(4502, "bus_lost"));
     expect(waits).toEqual([80, expect.any(Number), expect.any(Number)]);
     expect(Math.max(...waits.slice(1))).toBeLessThanOrEqual(1);
+  });
+
+  it("takes why it was closed for no error where it comes back, and says so with the wait", async () => {
+    const connection = await join();
+    server.event(word(7));
+    server.hello = { resumed: true };
+    await back(connection, () => server.dropAll());
+    const errors: string[] = [];
+    const reasons: (string | undefined)[] = [];
+    connection.on("error", ({ code }) => errors.push(code));
+    connection.on("reconnecting", ({ error }) => reasons.push(error?.code));
+    const said = connection.say({ text: "Hello", utterance_id: "u" });
+    await expect.poll(() => server.commands.at(-1)?.type).toBe("speak");
+    const why = { type: "error", seq: 0, message: "Connect again", retryable: true, retry_after_ms: 1 };
+    await back(connection, () => {
+      server.event({ ...why, code: "bus_lost", closing: true });
+      server.closeAll(4502, "bus_lost");
+    });
+    server.event({ type: "utterance.done", seq: 8, utterance_id: "u", outcome: "done" });
+    expect(await codeOf(said)).toBe("resolved");
+    expect([errors, reasons]).toEqual([[], ["bus_lost"]]);
+    server.event({ ...why, code: "token_revoked", retryable: false, closing: true });
+    server.closeAll(4403, "token_revoked");
+    await connection.closed;
+    expect(errors).toEqual(["token_revoked"]);
   });
 
   it("takes the frames after a cut that happened while it was away", async () => {
