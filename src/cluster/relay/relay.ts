@@ -9,6 +9,7 @@ import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts"
 import { ERRORS, GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { ABNORMAL_CLOSURE, POLICY_VIOLATION } from "../../kit/close-codes.ts";
+import { laterMs } from "../../kit/spread.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
@@ -366,8 +367,8 @@ class Peer<Facts, Connection> {
     const arrived = [...this.arrived.values()];
     this.arrived.clear();
     const { closeCode, code, retryAfterMs = 0 } = error;
-    // A millisecond apart, since thousands may be lost at once.
-    for (const [index, { socket }] of arrived.entries()) socket.end(closeCode, code, retryAfterMs + index);
+    for (const [index, { socket }] of arrived.entries())
+      socket.end(closeCode, code, retryAfterMs + laterMs(index, arrived.length));
     this.#goOn();
   }
 

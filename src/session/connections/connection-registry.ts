@@ -8,6 +8,7 @@ import type { Listener } from "../../delivery/listener.ts";
 import { ListenerCursor } from "../../delivery/listener-cursor.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
+import { laterMs } from "../../kit/spread.ts";
 import { closingEvent, type HelloEvent } from "../../protocol/events.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
 import { styleKey } from "../../timing/cues/cue-profiles.ts";
@@ -275,9 +276,10 @@ export class ConnectionRegistry {
     this.#options.output.close();
     for (const [index, participant] of participants.entries()) {
       const { retryAfterMs } = error;
-      // A close frame has no room for it. Listeners of one session come back a millisecond apart.
+      // A close frame has no room for it.
       if (retryAfterMs !== undefined) {
-        participant.send((base) => ({ ...closingEvent(error, base), retry_after_ms: retryAfterMs + index }));
+        const retry_after_ms = retryAfterMs + laterMs(index, participants.length);
+        participant.send((base) => ({ ...closingEvent(error, base), retry_after_ms }));
       }
       participant.end(error);
     }
