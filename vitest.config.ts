@@ -63,6 +63,7 @@ export default defineConfig({
     // A busy host takes three times as long: no test holds a time by this.
     testTimeout: 60_000,
     hookTimeout: 30_000,
+    setupFiles: "test/helpers/leaks.ts",
     sequence: { sequencer: MixedSequencer },
     projects: [
       // The code has nothing global, so that the files of a worker can share its modules: loading them took half of the time.

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
 import type { Event } from "../../src/protocol/events.ts";
 import { isVoicePackageInstalled } from "../../src/service/voice/engine/package.ts";
+import { watch } from "../helpers/watched-log.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
@@ -104,6 +105,7 @@ export class Program implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    watch.look("stderr of a program", this.#stderr);
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     // Not "close": a child of its own that was left behind would hold the pipes open, and this test with them.
     const exited = new Promise((resolve) => this.child.once("exit", resolve));

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { startEmbeddedService } from "../../src/cli/serve/embedded.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
@@ -16,7 +16,7 @@ describe.skipIf(missing !== undefined)(
   { concurrent: true },
   () => {
     test("as a child: answers nobody without its gateway's key, and allows no page anything", async () => {
-      const service = await startEmbeddedService({ log: silentLog, clock: systemClock, env: process.env });
+      const service = await startEmbeddedService({ log: watchedLog, clock: systemClock, env: process.env });
       try {
         expect(service.key).toMatch(/^[0-9a-f]{64}$/);
         const speech = `/v1/text-to-speech/${VOICE}`;

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { decode, loudness, startClient } from "../service/client.ts";
 import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";
 import { areInstalled, IF_INSTALLED, load } from "./installed.ts";
@@ -84,7 +84,7 @@ describe.skipIf(!areInstalled("openai"))(`openai ${IF_INSTALLED}`, () => {
 
   it("speaks with a key of a gateway with keys, and throws its own errors without", async () => {
     using keys = new TestKeys();
-    const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+    const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock: systemClock });
     await using closed = await startVendorApp(service.service.url, { door });
     const { OpenAI } = load<Package>("openai");
     const ask = async (apiKey: string) => {

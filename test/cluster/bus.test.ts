@@ -10,8 +10,8 @@ import { ProcessBus } from "../../src/cluster/bus/process-bus.ts";
 import { serveBus } from "../../src/cluster/bus/process-hub.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 
 afterAll(endNatsServers);
@@ -60,7 +60,7 @@ async function lateRig(): Promise<Rig> {
         tries += 1;
         return tries === 1 ? Promise.reject(new GatewayError("bus_lost", "No server")) : rig.open();
       };
-      const bus = await LateBus.open({ connect, clock: systemClock, log: silentLog });
+      const bus = await LateBus.open({ connect, clock: systemClock, log: watchedLog });
       let hasCome = false;
       bus.onState((state) => {
         hasCome ||= state === "up";
@@ -85,7 +85,7 @@ async function processRig(): Promise<Rig> {
       const bus = new ProcessBus({
         stream,
         clock: systemClock,
-        log: silentLog,
+        log: watchedLog,
         maxWaitingBytes: MAX_WAITING_BYTES,
       });
       buses.push(bus);

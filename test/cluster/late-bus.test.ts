@@ -4,8 +4,8 @@ import type { Bus } from "../../src/cluster/bus/bus.ts";
 import { LateBus } from "../../src/cluster/bus/late-bus.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { type ErrorCode, GatewayError } from "../../src/errors.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (data: Uint8Array | undefined): string => new TextDecoder().decode(data);
@@ -31,7 +31,7 @@ async function startAlone(code: ErrorCode = "bus_lost") {
     opened.push(bus);
     return bus;
   };
-  const bus = await LateBus.open({ connect, clock, log: silentLog });
+  const bus = await LateBus.open({ connect, clock, log: watchedLog });
   const states: string[] = [];
   bus.onState((state) => states.push(state));
   return {
@@ -117,7 +117,7 @@ describe("a bus that comes late", () => {
       return hub.open();
     };
     const openMeanwhile = (): Bus => meanwhile.open();
-    const bus = await LateBus.open({ connect, openMeanwhile, clock, log: silentLog });
+    const bus = await LateBus.open({ connect, openMeanwhile, clock, log: watchedLog });
     await bus.answer("q", () => bytes("here"));
     const [before, after] = [meanwhile.open(), hub.open()];
     expect(text(await before.request("q", bytes(""), { timeoutMs: 1000 }))).toBe("here");

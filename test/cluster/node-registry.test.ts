@@ -9,8 +9,8 @@ import {
 } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null, machine: "" };
 const LEASE_MS = 12_000;
@@ -31,7 +31,7 @@ async function cluster() {
   const clock = new FakeClock();
   const hub = new MemoryHub({ clock, leaseMs: LEASE_MS });
   const warnings: string[] = [];
-  const log = { ...silentLog, warn: (_facts: object, message: string) => warnings.push(message) };
+  const log = { ...watchedLog, warn: (_facts: object, message: string) => warnings.push(message) };
   const join = async (name: string, facts: NodeFacts = FACTS): Promise<TestNode> => {
     const bus = hub.open();
     const joined: { -readonly [Key in keyof TestNode]?: TestNode[Key] } = {

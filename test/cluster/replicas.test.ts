@@ -15,7 +15,6 @@ import {
   replicaSubject,
 } from "../../src/cluster/takeover/replicator.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type {
   HeardPlace,
   SavedConnection,
@@ -25,6 +24,7 @@ import type {
   SpeechReader,
 } from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -111,9 +111,9 @@ async function openPair(maxChars = 1_000_000): Promise<Pair> {
     incarnation: "one",
     sessions: () => sessions,
     clock,
-    log: silentLog,
+    log: watchedLog,
   });
-  const replicas = await Replicas.open({ bus: buses.buddy, incarnation: "two", maxChars, log: silentLog });
+  const replicas = await Replicas.open({ bus: buses.buddy, incarnation: "two", maxChars, log: watchedLog });
   replicator.choose("two");
   await settle();
   const tellSent = (): Promise<void> => {

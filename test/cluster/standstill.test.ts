@@ -6,10 +6,10 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { NatsBus } from "../../src/cluster/bus/nats-bus.ts";
 import { Standstill } from "../../src/cluster/standstill.ts";
 import { Pacer } from "../../src/delivery/pacer.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 import { isBuilt } from "../kit/node-process.ts";
 
@@ -17,7 +17,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 function rig(verify: () => Promise<void>) {
   const clock = new FakeClock();
-  const standstill = new Standstill({ clock, log: silentLog, verify });
+  const standstill = new Standstill({ clock, log: watchedLog, verify });
   const pacer = new Pacer(clock, (nowMs) => standstill.isHeld(nowMs));
   let ticks = 0;
   const paced = pacer.register({

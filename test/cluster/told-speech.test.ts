@@ -6,11 +6,11 @@ import { Replicas } from "../../src/cluster/takeover/replicas.ts";
 import { Replicator } from "../../src/cluster/takeover/replicator.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { SavedSession } from "../../src/session/saved-session.ts";
 import { NO_REGISTER } from "../../src/session/sessions.ts";
 import type { MemoryListener } from "../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../helpers/session-rig.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { answer, CHAR_MS, heardOf, read, spell, textOf, VOICE } from "../unit/session/spelling.ts";
 
 /** A frame is a letter long: of each letter all is heard, or nothing. */
@@ -28,7 +28,7 @@ async function openTold() {
   const hub = new MemoryHub({ clock: systemClock });
   const buses = { owner: hub.open(), buddy: hub.open() };
   const told: { replicator?: Replicator } = {};
-  const owner = createRig({ maxTextChars: 10_000 }, undefined, silentLog, undefined, {
+  const owner = createRig({ maxTextChars: 10_000 }, undefined, watchedLog, undefined, {
     ...NO_REGISTER,
     keeper: {
       changed: (session) => told.replicator?.changed(session),
@@ -43,13 +43,13 @@ async function openTold() {
     incarnation: "one",
     sessions: () => owner.sessions,
     clock: owner.clock,
-    log: silentLog,
+    log: watchedLog,
   });
   const replicas = await Replicas.open({
     bus: buses.buddy,
     incarnation: "two",
     maxChars: 1_000_000,
-    log: silentLog,
+    log: watchedLog,
   });
   told.replicator.choose("two");
   return { owner, replicas };

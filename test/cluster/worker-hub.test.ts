@@ -8,9 +8,9 @@ import { MAX_UNREAD_BYTES, serveBus } from "../../src/cluster/bus/process-hub.ts
 import { WorkerHub } from "../../src/cluster/bus/worker-hub.ts";
 import { SessionOwners } from "../../src/cluster/session-owners.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const FACTS = { url: "", load: 0, isDraining: false, buddy: null, machine: "" };
 const never = (): void => expect.unreachable("It reads");
@@ -22,7 +22,7 @@ async function settled(): Promise<void> {
 async function startWorker(hub: WorkerHub, name: string) {
   const [stream, far] = duplexPair();
   const seat = hub.serve(far, never);
-  const bus = new ProcessBus({ stream, clock: systemClock, log: silentLog });
+  const bus = new ProcessBus({ stream, clock: systemClock, log: watchedLog });
   const nodes = await NodeRegistry.join(bus, { name, facts: FACTS, onReplaced: never });
   const owners = await SessionOwners.open({ bus, nodes, onLost: never });
   const seen: string[] = [];
@@ -33,7 +33,7 @@ async function startWorker(hub: WorkerHub, name: string) {
 describe("the hub of workers", () => {
   it("says good-bye for a worker that is killed: the others know at once, and claim what it owned", async () => {
     const clock = new FakeClock();
-    const hub = await WorkerHub.open({ clock, log: silentLog });
+    const hub = await WorkerHub.open({ clock, log: watchedLog });
     const [one, two] = [await startWorker(hub, "worker-1"), await startWorker(hub, "worker-2")];
     await until("they know each other", () => two.nodes.find("worker-1") !== undefined);
     await one.owners.claim("s");
@@ -59,7 +59,7 @@ describe("the hub of workers", () => {
     const hub = new MemoryHub({ clock: systemClock });
     const [stream, far] = duplexPair();
     serveBus({ bus: hub.open(), stream: far, onStuck: never });
-    const bus = new ProcessBus({ stream, clock: systemClock, log: silentLog });
+    const bus = new ProcessBus({ stream, clock: systemClock, log: watchedLog });
     await bus.answer("q", () => new Promise<Uint8Array>(() => undefined));
     const other = hub.open();
     const asked = other.request("q", new Uint8Array(), { timeoutMs: 60_000 });
@@ -76,7 +76,7 @@ describe("the hub of workers", () => {
     const hub = new MemoryHub({ clock: systemClock, maxWaitingBytes: 1000 });
     const [stream, far] = duplexPair();
     serveBus({ bus: hub.open(), stream: far, onStuck: never });
-    const bus = new ProcessBus({ stream, clock: systemClock, log: silentLog });
+    const bus = new ProcessBus({ stream, clock: systemClock, log: watchedLog });
     const heard: number[] = [];
     await hub.open().subscribe("s", ({ length }) => heard.push(length));
     bus.publish("s", new Uint8Array(2000));
@@ -97,7 +97,7 @@ describe("the hub of workers", () => {
         stuck += 1;
       },
     });
-    const bus = new ProcessBus({ stream, clock: systemClock, log: silentLog });
+    const bus = new ProcessBus({ stream, clock: systemClock, log: watchedLog });
     await bus.subscribe("s", () => undefined);
     stream.pause();
     const other = hub.open();

@@ -29,9 +29,9 @@ import { decodeReplica } from "../../src/cluster/takeover/replica-format.ts";
 import { Replicator, ROUND_MS, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
 import type { Delivery } from "../../src/delivery/listener.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { SavedSession, SavedUtterance, SpeechReader } from "../../src/session/saved-session.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const RESULTS = new URL("../../bench/results.json", import.meta.url);
 const TABLES = parameterTables(RESULTS);
@@ -340,7 +340,7 @@ async function countReplicas({
     incarnation: "00000000-0000-4000-8000-000000000000",
     sessions: () => sessions,
     clock,
-    log: silentLog,
+    log: watchedLog,
   });
   replicator.choose("buddy");
   await settle();

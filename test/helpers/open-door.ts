@@ -3,12 +3,12 @@ import { ANYBODY } from "../../src/access/caller.ts";
 import { createDoor } from "../../src/access/door.ts";
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { CallerRights } from "../../src/server/carriers/caller-rights.ts";
 import type { ResponseTerms } from "../../src/server/response-lease.ts";
 import { DEFAULTS } from "./start-gateway.ts";
+import { watchedLog } from "./watched-log.ts";
 
-export const OPEN_DOOR = createDoor({ ...DEFAULTS, log: silentLog, clock: systemClock });
+export const OPEN_DOOR = createDoor({ ...DEFAULTS, log: watchedLog, clock: systemClock });
 
 /** Who brings a call may do everything. */
 export const ANY_CALL = new CallerRights({ door: OPEN_DOOR, caller: ANYBODY, surface: "test", address: "" });

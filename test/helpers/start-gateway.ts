@@ -4,9 +4,9 @@ import WebSocket from "ws";
 import { type Config, SETTINGS } from "../../src/config.ts";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import { checkedEvent } from "./checked-event.ts";
+import { watch, watchedLog } from "./watched-log.ts";
 
 export const DEFAULTS = Object.fromEntries(
   SETTINGS.map((setting) => [setting.key, setting.default]),
@@ -32,7 +32,7 @@ export async function gatewayAt(
     upstreamKey: "test-key",
     clock: systemClock,
     watchMs: TEST_WATCH_MS,
-    log: silentLog,
+    log: watchedLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
     ...options,
   });
@@ -87,8 +87,12 @@ export class TestClient implements AsyncDisposable {
   }
 
   send(message: object | string | Buffer): void {
-    if (typeof message === "string" || Buffer.isBuffer(message)) this.socket.send(message);
-    else this.socket.send(JSON.stringify(message));
+    if (typeof message === "string" || Buffer.isBuffer(message)) {
+      this.socket.send(message);
+      return;
+    }
+    if ("text" in message && typeof message.text === "string") watch.said(message.text);
+    this.socket.send(JSON.stringify(message));
   }
 
   /** Waits until `isTrue`, at most `deadlineMs`; fails with what has come so far. */

@@ -2,9 +2,9 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { startService } from "../../src/service/service.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { launchBrowser, whyNoBrowser } from "./browser.ts";
 import { buildPage } from "./build-page.ts";
 import { openPage, type Sample, sampleSpeech, see, untilQuiet } from "./page-driver.ts";
@@ -38,7 +38,7 @@ describe.skipIf(reason !== null)(
         config: { ...DEFAULTS, port: 0 },
         upstreamBaseUrl: service.url,
         upstreamKey: "test-key",
-        log: silentLog,
+        log: watchedLog,
         pageFolder,
       });
     });

@@ -2,7 +2,6 @@
 
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { conversionPoolOf } from "../../src/service/convert/conversion-pool.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerSpeechToSpeech } from "../../src/service/http/audio/speech-to-speech.ts";
@@ -14,6 +13,7 @@ import { registerVoiceSamples } from "../../src/service/http/voices/voice-sample
 import { openStore } from "../../src/service/store/store.ts";
 import { VoicePool } from "../../src/service/voice/pool.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { type TemporaryPartsOptions, temporaryParts } from "./temporary-parts.ts";
 
 export async function startConvertApp(
@@ -21,9 +21,9 @@ export async function startConvertApp(
   options: { readonly tier?: Tier; readonly key?: string } & TemporaryPartsOptions = {},
 ) {
   const tier = options.tier ?? "enterprise";
-  const voices = new VoicePool({ workers: 1, log: silentLog, warmsUp: false });
+  const voices = new VoicePool({ workers: 1, log: watchedLog, warmsUp: false });
   const store = await openStore({ folder });
-  const webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate: false });
+  const webhooks = new Webhooks(store.database, { log: watchedLog, allowPrivate: false });
   const context: ServiceContext = {
     neuralVoices: new Map(),
     voices,
@@ -36,9 +36,9 @@ export async function startConvertApp(
     faults: new FaultBoard(),
     store,
     ...temporaryParts(options),
-    log: silentLog,
+    log: watchedLog,
   };
-  const app = createServer(context, silentLog);
+  const app = createServer(context, watchedLog);
   // The sections' routes come with the app's start, their pool at once.
   if (!app.hasDecorator("conversionPool")) {
     registerSpeechToSpeech(app, context);

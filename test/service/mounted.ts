@@ -3,7 +3,6 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
@@ -13,6 +12,7 @@ import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import type { TemporaryFiles } from "../../src/service/media/temporary-file.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { type TemporaryPartsOptions, temporaryParts } from "./temporary-parts.ts";
 
 export interface Mounted extends AsyncDisposable {
@@ -47,10 +47,10 @@ export async function mount(
     faults: new FaultBoard(),
     store,
     ...parts,
-    webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
-    log: silentLog,
+    webhooks: new Webhooks(store.database, { log: watchedLog, allowPrivate: false }),
+    log: watchedLog,
   };
-  const app = createServer(context, silentLog, options.limits);
+  const app = createServer(context, watchedLog, options.limits);
   app.register(async (section) => register(section, context), { prefix: "/mounted" });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = app.server.address() as AddressInfo;

@@ -5,11 +5,11 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ElevenLabs } from "@elevenlabs/elevenlabs-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { silentLog } from "../../src/kit/log.ts";
 import { registerWebhooks } from "../../src/service/http/account/webhooks.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { measures } from "../helpers/measures.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { OTHER_VOICE, VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
 import { bytesOf, errorOf, heardSeconds, type Sdk, sdkFor, startSdk } from "./sdk-client.ts";
@@ -266,7 +266,7 @@ describe("webhooks", () => {
     const { port } = receiver.address() as AddressInfo;
     let webhooks: Webhooks | undefined;
     const mounted = await mount({ key: KEY }, (section, context) => {
-      webhooks = new Webhooks(context.store.database, { log: silentLog, allowPrivate: true });
+      webhooks = new Webhooks(context.store.database, { log: watchedLog, allowPrivate: true });
       registerWebhooks(section, { ...context, webhooks });
       webhooks.start();
     });

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { STREAM_FORMATS } from "../../src/audio/formats.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerSoundGeneration } from "../../src/service/http/audio/sound-generation.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
@@ -18,6 +17,7 @@ import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { measures } from "../helpers/measures.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { centroid, onsets, peakHz, rms } from "../unit/service/sound/analysis.ts";
 import { decode, loudness } from "./client.ts";
 import { temporaryParts } from "./temporary-parts.ts";
@@ -48,10 +48,10 @@ async function start(options: { readonly tier?: Tier; readonly key?: string } = 
     faults: new FaultBoard(),
     store,
     ...temporaryParts(),
-    webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
-    log: silentLog,
+    webhooks: new Webhooks(store.database, { log: watchedLog, allowPrivate: false }),
+    log: watchedLog,
   };
-  const app = createServer(context, silentLog);
+  const app = createServer(context, watchedLog);
   if (!app.hasRoute({ method: "POST", url: PATH })) registerSoundGeneration(app, context);
   await app.listen({ host: "127.0.0.1", port: 0 });
   closing.push(() => app.close());

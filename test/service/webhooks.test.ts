@@ -6,7 +6,6 @@ import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerWebhooks } from "../../src/service/http/account/webhooks.ts";
 import { createServer } from "../../src/service/http/server.ts";
@@ -15,6 +14,7 @@ import { ConcurrencyGate } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { measures } from "../helpers/measures.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { Receiver } from "../unit/service/webhooks/receiver.ts";
 import { errorOf, sdkFor } from "./sdk-client.ts";
 import { temporaryParts } from "./temporary-parts.ts";
@@ -29,7 +29,7 @@ let url: string;
 
 async function open(allowPrivate: boolean): Promise<void> {
   store = await openStore({ folder });
-  webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate });
+  webhooks = new Webhooks(store.database, { log: watchedLog, allowPrivate });
   const context = {
     neuralVoices: new Map(),
     voices: {
@@ -46,9 +46,9 @@ async function open(allowPrivate: boolean): Promise<void> {
     store,
     ...temporaryParts(),
     webhooks,
-    log: silentLog,
+    log: watchedLog,
   } as const;
-  app = createServer(context, silentLog);
+  app = createServer(context, watchedLog);
   if (!app.hasRoute({ method: "GET", url: "/v1/workspace/webhooks" })) registerWebhooks(app, context);
   await app.listen({ host: "127.0.0.1", port: 0 });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDoor } from "../../src/access/door.ts";
 import { ERRORS } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { CARRIERS } from "../../src/protocol/carrier/carrier.ts";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
 import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { knock as knockAt } from "../helpers/knock.ts";
 import { DEFAULTS, TEST_WATCH_MS, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { FakeCarrier, type FakeCarrierOptions } from "../kit/carriers/fake-carrier.ts";
 import { RtpPhone } from "../kit/rtp-phone.ts";
 import {
@@ -32,7 +32,7 @@ async function startStand(options: CarrierServerOptions = {}): Promise<Stand> {
   const door = createDoor({
     ...DEFAULTS,
     keysFile: keys.path,
-    log: silentLog,
+    log: watchedLog,
     clock: systemClock,
     watchMs: TEST_WATCH_MS,
   });

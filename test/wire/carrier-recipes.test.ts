@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { CarrierName } from "../../src/protocol/carrier/carrier.ts";
 import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { upgradeStatus } from "../helpers/knock.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { FakeCarrier } from "../kit/carriers/fake-carrier.ts";
 import { startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
@@ -109,7 +109,7 @@ describe.each(RECIPES)("what docs/telephony.md gives %s", (carrier, name, sentFo
 
   it("brings a call into its session with a token of the gateway", async () => {
     using keys = new TestKeys();
-    const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+    const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock: systemClock });
     await using edge = await startCarrierEdge({ door });
     const { path, headers } = sentFor(cellOf(name, tokenFor({ ...CALLER, once: true })));
     const url = `${edge.wsUrl}${path}`;

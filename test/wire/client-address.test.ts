@@ -5,11 +5,11 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Config } from "../../src/config.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { vendor } from "../helpers/scripted-vendor.ts";
 import { gatewayAt } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { proxyHeader } from "../kit/proxy-header.ts";
 
 interface Sent {
@@ -94,7 +94,7 @@ describe("the audit log", () => {
   ])("names %s", async (_name, trustedProxies, expected) => {
     const addresses: unknown[] = [];
     const auditLog = {
-      ...silentLog,
+      ...watchedLog,
       warn: (fields: object) => void addresses.push((fields as { address?: unknown }).address),
     };
     using keys = new TestKeys();

@@ -4,11 +4,11 @@ import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import type { MountedRoute } from "../../src/server/routes.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { upgradeStatus } from "../helpers/knock.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { type CarrierEdge, startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
 /** What answers everybody, and why that tells nobody anything. */
@@ -56,7 +56,7 @@ describe("a gateway with keys", () => {
   let edge: CarrierEdge;
 
   beforeAll(async () => {
-    door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+    door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock: systemClock });
     edge = await startCarrierEdge({ door });
   });
 

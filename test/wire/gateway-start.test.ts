@@ -2,10 +2,10 @@
 import { expect, it } from "vitest";
 import type { Config } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { TestKeys } from "../helpers/key-file.ts";
 import { DEFAULTS, gatewayAt } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 /** No encoder takes it. */
 const NO_RATE = "0" as string as Config["opusBitrateKbps"];
@@ -17,7 +17,7 @@ it("encoders that can't start end the upstream's checks, too", async () => {
     // Of several regions each is checked from the beginning on.
     upstreamBaseUrl: ["http://127.0.0.1:9", "http://127.0.0.1:10"],
     upstreamKey: "",
-    log: silentLog,
+    log: watchedLog,
     clock,
   });
   expect(clock.pending).toBeGreaterThan(0);

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { silentLog } from "../../src/kit/log.ts";
 import { type FakeRequest, type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { type KeyFileContent, SIGNING, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { upgradeStatus } from "../helpers/knock.ts";
 import { gatewayAt, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const SPEAK = { sessions: ["*"], allow: ["speak", "call", "proxy", "listen"] };
 /** Ids of two voices, so that nobody asks for a list. */
@@ -57,7 +57,7 @@ beforeAll(async () => {
   const keep = (fields: object): void => {
     audit.push(fields);
   };
-  const auditLog = { ...silentLog, info: keep, warn: keep };
+  const auditLog = { ...watchedLog, info: keep, warn: keep };
   gateway = await gatewayAt(upstream.url, { keysFile: keys.path }, { auditLog });
 });
 

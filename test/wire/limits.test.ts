@@ -8,11 +8,11 @@ import { ACTIONS } from "../../src/access/grants.ts";
 import { createFileLog } from "../../src/cli/log.ts";
 import type { Config } from "../../src/config.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { type KeyFileContent, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { FakeCarrier } from "../kit/carriers/fake-carrier.ts";
 
 const PATH = "/live/s?role=speaker&format=none&events=none";
@@ -511,7 +511,7 @@ it("the metrics say what is counted, and that the file of keys is broken", async
 
 it("the metrics count lines of the audit log that could not be written", async () => {
   using keys = new TestKeys({ server: { grants: { ...SPEAKER, allow: ["admin", "speak"] } } });
-  const auditLog = createFileLog("/dev/full", silentLog);
+  const auditLog = createFileLog("/dev/full", watchedLog);
   await using gateway = await gatewayAt(upstream.url, { keysFile: keys.path }, { auditLog });
   expect(await metricsOf(gateway, bearer(keys.key))).toContain("voicewire_audit_lines_lost_total 1\n");
   await knock(gateway, bearer("letmein"));

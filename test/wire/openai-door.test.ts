@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
 const VOICE = "JBFqnCBsd6RMkjVDRZzb";
@@ -17,7 +17,7 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock: systemClock });
   upstream = await startFakeUpstream();
   app = await startVendorApp(upstream.url, { door });
 });

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { PROXY_PARTS } from "../../src/access/grants.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, jsonAnswer, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SIGNING, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
 const PROXY = { sessions: ["*"], allow: ["proxy"] };
@@ -19,7 +19,7 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock: systemClock });
   upstream = await startFakeUpstream(() => jsonAnswer(200, {}, { "character-cost": "2" }));
   app = await startVendorApp(upstream.url, { door, passedPaths: "GET /v1/dubbing/{id}" });
 });
@@ -181,7 +181,7 @@ describe("proxied speech of a token", () => {
     const keep = (fields: object): void => {
       audit.push(fields);
     };
-    const log = { ...silentLog, info: keep, warn: keep };
+    const log = { ...watchedLog, info: keep, warn: keep };
     const own = createDoor({ ...DEFAULTS, keysFile: keys.path, log, clock: systemClock });
     await using logging = await startVendorApp(upstream.url, { door: own });
     const token = tokenFor({ ...PROXY, voices: ["good"] }, { claims: { jti: "id-1" } });

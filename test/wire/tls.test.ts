@@ -6,12 +6,12 @@ import { request } from "node:https";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Config } from "../../src/config.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { CertificateFolder, PAIRS, shownName } from "../helpers/certificate-files.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { trustTestCertificate } from "../helpers/test-certificate.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 /** Behind the other tests of replaced files, which sign at the same time. */
 const RENEWS = { deadlineMs: 15_000 };
@@ -44,7 +44,7 @@ async function secureGateway(
   const errors: string[] = [];
   const warnings: string[] = [];
   const log = {
-    ...silentLog,
+    ...watchedLog,
     warn: (fields: object, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
     error: (fields: object, message: string) => void errors.push(`${message} ${JSON.stringify(fields)}`),
   };

@@ -6,12 +6,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { DEFAULTS, TEST_WATCH_MS } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
 const SINGLE = "/v1/text-to-speech/v1/stream-input?output_format=pcm_16000";
@@ -35,7 +35,7 @@ beforeAll(async () => {
   door = createDoor({
     ...DEFAULTS,
     keysFile: keys.path,
-    log: silentLog,
+    log: watchedLog,
     clock: systemClock,
     watchMs: TEST_WATCH_MS,
   });

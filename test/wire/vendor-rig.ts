@@ -7,7 +7,6 @@ import { readProxyTrust } from "../../src/access/client-address.ts";
 import type { Door } from "../../src/access/door.ts";
 import { ByteRoom } from "../../src/kit/byte-room.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/server/players/openai-speech.ts";
 import { routeProxy } from "../../src/server/proxy/proxy.ts";
@@ -20,10 +19,10 @@ import {
   type VendorSocketOptions,
   type VendorSockets,
 } from "../../src/server/sockets/vendor-socket.ts";
-
 import { createUpstream, type UpstreamClient } from "../../src/upstream/regional-upstream.ts";
 import { OPEN_CHECKS, OPEN_DOOR } from "../helpers/open-door.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 export interface VendorApp extends AsyncDisposable {
   readonly url: string;
@@ -58,7 +57,7 @@ export async function startVendorApp(
     failoverMs: 4000,
   });
   const counters = createCounters();
-  const shared = { upstream, clock: systemClock, counters, log: silentLog, firstAudioMs: 0 };
+  const shared = { upstream, clock: systemClock, counters, log: watchedLog, firstAudioMs: 0 };
   const app = App();
   const { door = OPEN_DOOR } = options;
   const routes = new CheckedRoutes(app, { ...OPEN_CHECKS, door });

@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OriginRules } from "../../../src/access/origin-rules.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FaultBoard } from "../../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../../src/service/http/context.ts";
 import { createServer } from "../../../src/service/http/server.ts";
@@ -12,6 +11,7 @@ import { registerStats } from "../../../src/service/http/stats.ts";
 import { ConcurrencyGate } from "../../../src/service/http/tiers.ts";
 import { openStore } from "../../../src/service/store/store.ts";
 import { Webhooks } from "../../../src/service/webhooks/webhooks.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { type Client, startClient, VOICE } from "../client.ts";
 import { temporaryParts } from "../temporary-parts.ts";
 import { answerFaults } from "./check.ts";
@@ -99,10 +99,10 @@ describe("the document", () => {
       faults: new FaultBoard(),
       store,
       ...temporaryParts(),
-      webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
-      log: silentLog,
+      webhooks: new Webhooks(store.database, { log: watchedLog, allowPrivate: false }),
+      log: watchedLog,
     };
-    const app = createServer(context, silentLog);
+    const app = createServer(context, watchedLog);
     registerStats(app, context, { stats: client.service.stats() });
     try {
       await app.ready();
@@ -112,7 +112,7 @@ describe("the document", () => {
       expect(described.toSorted()).toEqual(routes.toSorted());
       expect((await app.inject("/openapi.json")).json()).toEqual(document);
       // One that is not declared can't be served.
-      expect(() => createServer(context, silentLog).get("/undeclared", async () => ({}))).toThrow(
+      expect(() => createServer(context, watchedLog).get("/undeclared", async () => ({}))).toThrow(
         /undeclared/,
       );
     } finally {

@@ -9,9 +9,9 @@ import {
 } from "../../../src/access/binding.ts";
 import { startWithUpstream } from "../../../src/cli/serve/start.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { DEFAULTS } from "../../helpers/start-gateway.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const LOOPBACK: Binding = { host: "127.0.0.1", opsHost: "127.0.0.1", trustedProxies: "", keysFile: "" };
 /** Each of which brings others. */
@@ -57,7 +57,7 @@ describe("checkBinding", () => {
     "is asked before anything is started: %j",
     async (settings) => {
       const config = { ...DEFAULTS, port: 0, ...settings };
-      const started = startWithUpstream({ config, log: silentLog, clock: systemClock, env: {} });
+      const started = startWithUpstream({ config, log: watchedLog, clock: systemClock, env: {} });
       await expect(started).rejects.toMatchObject({ code: "invalid_config" });
     },
   );
@@ -67,7 +67,7 @@ describe("InsecureWarning", () => {
   it("says at the start and each hour who may do what, until it is closed", () => {
     const clock = new FakeClock();
     const lines: string[] = [];
-    const log = { ...silentLog, warn: (_fields: object, message: string) => void lines.push(message) };
+    const log = { ...watchedLog, warn: (_fields: object, message: string) => void lines.push(message) };
     const ways = openWays({ ...LOOPBACK, host: "0.0.0.0", opsHost: "0.0.0.0" });
     const warning = new InsecureWarning({ ways, log, clock });
     expect(lines).toEqual([

@@ -7,8 +7,8 @@ import type { Caller } from "../../../src/access/caller.ts";
 import { signJwt } from "../../../src/access/jwt.ts";
 import { type KeyRing, readKeys } from "../../../src/access/keys.ts";
 import { type LeaseHolder, Leases } from "../../../src/access/lease.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const SECRET = Buffer.alloc(32, "s");
 const NOW_S = 1_800_000_000;
@@ -25,7 +25,7 @@ function createDesk(app: object = {}, content: object = {}) {
   const wallMs = (): number => NOW_S * 1000 + clock.nowMs() - beginMs;
   let ring = ringOf(content, app);
   const access = new Access({ keys: () => ring, nowMs: wallMs, takesTokensInUrl: false });
-  const audit = new Audit({ log: silentLog, nowMs: wallMs });
+  const audit = new Audit({ log: watchedLog, nowMs: wallMs });
   const leases = new Leases({ access, audit, clock, wallMs });
   const news: string[] = [];
   const holder: LeaseHolder = {

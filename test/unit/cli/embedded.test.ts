@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type ServiceChild, startEmbeddedService } from "../../../src/cli/serve/embedded.ts";
 import type { ParentMessage, ServiceReport } from "../../../src/cli/serve/service-messages.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 /** A child that a test reports and ends by hand. */
 class FakeChild implements ServiceChild {
@@ -60,7 +60,7 @@ function setUp() {
   const clock = new FakeClock();
   const children: FakeChild[] = [];
   const messages: string[] = [];
-  const log = { ...silentLog, error: (_: object, message: string) => messages.push(message) };
+  const log = { ...watchedLog, error: (_: object, message: string) => messages.push(message) };
   const starting = startEmbeddedService({
     clock,
     env: {},

@@ -3,7 +3,7 @@ import { chooseUpstream, openUpstream } from "../../../src/cli/serve/upstream.ts
 import { settingsFrom } from "../../../src/cli/settings.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 function configOf(env: Record<string, string>) {
   return settingsFrom({ flags: new Map(), env, readFile: () => "{}" }).config;
@@ -40,7 +40,7 @@ describe("openUpstream()", () => {
   function failing(code: ErrorCode) {
     return openUpstream({
       config: configOf({}),
-      log: silentLog,
+      log: watchedLog,
       clock: systemClock,
       env: {},
       start: () => ({
@@ -74,7 +74,7 @@ describe("openUpstream()", () => {
     let given: readonly string[] = [];
     const starting = openUpstream({
       config: configOf(env),
-      log: silentLog,
+      log: watchedLog,
       clock: systemClock,
       env: {},
       start: (args) => {
@@ -95,7 +95,7 @@ describe("openUpstream()", () => {
   test("starts nothing for a remote upstream", async () => {
     const upstream = await openUpstream({
       config: configOf({ VOICEWIRE_UPSTREAM_URL: "http://127.0.0.1:9", VOICEWIRE_UPSTREAM_KEY: "k" }),
-      log: silentLog,
+      log: watchedLog,
       clock: systemClock,
       env: {},
       start: () => {

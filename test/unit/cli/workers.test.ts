@@ -7,8 +7,8 @@ import type { FromWorker, ToWorker } from "../../../src/cli/serve/workers/worker
 import { WorkerProcess } from "../../../src/cli/serve/workers/worker-process.ts";
 import { checkShares, shareOf } from "../../../src/cli/serve/workers/worker-share.ts";
 import { settingsFrom } from "../../../src/cli/settings.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const { config } = settingsFrom({});
 const STATE = { sessions: 3, isDraining: false, upstream: { open: 0, queued: 0, regions: [] } };
@@ -50,7 +50,7 @@ function setUp() {
   const worker = new WorkerProcess({
     worker: 1,
     clock,
-    log: silentLog,
+    log: watchedLog,
     fork: () => {
       const child = new FakeWorker();
       children.push(child);

@@ -1,13 +1,13 @@
 /** The ledger's file: what is written when, and what happens while it can't be. */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { silentLog } from "../../../src/kit/log.ts";
 import type { HeardEntry } from "../../../src/ledger/entries.ts";
 import { Ledger } from "../../../src/ledger/ledger.ts";
 import { type LedgerFile, openLedgerFile } from "../../../src/ledger/ledger-file.ts";
 import { temporaryFolder } from "../../cli/program.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const GB = 1024 ** 3;
 
@@ -53,7 +53,7 @@ function ledgerOn(file: LedgerFile, more: { maxWaiting?: number; wallMs?: () => 
     node: "n",
     clock,
     wallMs: () => 1_800_000_000_000,
-    log: silentLog,
+    log: watchedLog,
     ...more,
   });
   return { clock, ledger };
@@ -108,7 +108,7 @@ test("behind a line that a killed process left torn a new one begins", async () 
   writeFileSync(path, '{"v":1,"id"');
   const opened = openLedgerFile(path);
   const clock = new FakeClock();
-  const ledger = new Ledger({ ...opened, node: "n", clock, wallMs: Date.now, log: silentLog });
+  const ledger = new Ledger({ ...opened, node: "n", clock, wallMs: Date.now, log: watchedLog });
   ledger.add(entry("a"));
   await ledger.close();
   expect(readFileSync(path, "utf8")).toMatch(/^\{"v":1,"id"\n\{"v":1,"id":.*\n$/);

@@ -1,11 +1,11 @@
 /** What recordings may take: of the disk, of memory, of what clients did not want kept. Speech goes on whatever happens to them. */
 import { describe, expect, it } from "vitest";
 import type { Logger } from "../../../src/kit/log.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { endSentence } from "../../../src/recording/format.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { createRecordedRig } from "./recording-rig.ts";
 
 type Rig = ReturnType<typeof createRecordedRig>;
@@ -32,7 +32,7 @@ async function settled(): Promise<void> {
 
 function notedLog(): { readonly log: Logger; readonly lines: unknown[] } {
   const lines: unknown[] = [];
-  const log: Logger = { ...silentLog, error: (facts: unknown) => void lines.push(facts) };
+  const log: Logger = { ...watchedLog, error: (facts: unknown) => void lines.push(facts) };
   return { log, lines };
 }
 

@@ -1,18 +1,19 @@
 /** A session that is recorded, with an upstream that the test speaks for. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import type { Logger } from "../../../src/kit/log.ts";
 import { replay } from "../../../src/recording/player.ts";
 import { Recordings, type RecordingsOptions } from "../../../src/recording/recordings.ts";
 import type { SessionSettings } from "../../../src/session/session-deps.ts";
 import { readLines } from "../../helpers/recordings.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 
 export function createRecordedRig(
   settings: Partial<SessionSettings> = {},
   options: Partial<RecordingsOptions> = {},
-  log: Logger = silentLog,
+  log: Logger = watchedLog,
 ) {
   const disk = new MemoryDisk();
   let recordings: Recordings | null = null;

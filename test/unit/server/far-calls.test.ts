@@ -5,9 +5,10 @@ import type { LiveCluster } from "../../../src/cluster/cluster.ts";
 import { movedAway } from "../../../src/cluster/come-back.ts";
 import type { ArrivedSocket, RelayedListener } from "../../../src/cluster/relay/relay.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import type { Logger } from "../../../src/kit/log.ts";
 import { farCalls, takeInCalls } from "../../../src/server/relayed/far-calls.ts";
 import type { Calls } from "../../../src/telephony/calls.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { createCallRig, MemoryLine } from "../telephony/call-rig.ts";
 import { TINY_START } from "../telephony/tiny-dialect.ts";
 
@@ -74,7 +75,7 @@ describe("a call whose leg is at another node", () => {
 describe("a call of another node", () => {
   it("that came before its node heard of the session's next owner is no warning; another refusal is", () => {
     const warnings: string[] = [];
-    const log: Logger = { ...silentLog, warn: (_fields, message) => warnings.push(message) };
+    const log: Logger = { ...watchedLog, warn: (_fields, message) => warnings.push(message) };
     const refusing = (error: GatewayError): Calls => {
       const { calls } = createCallRig();
       calls.legHere = () => {
@@ -103,7 +104,7 @@ describe("a call of another node", () => {
       end: (_code: number, reason: string) => ends.push(reason),
     } as unknown as RelayedListener;
     const take = (more: Record<string, unknown>, sessionId = "s") =>
-      takeInCalls(calls, silentLog)(
+      takeInCalls(calls, watchedLog)(
         { kind: "call", sessionId, address: "", caller: ANYBODY, more },
         listener,
       );

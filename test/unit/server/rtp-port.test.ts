@@ -4,7 +4,6 @@ import type { NetworkInterfaceInfo } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Pacer } from "../../../src/delivery/pacer.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { PeerRule, readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { type RtpCall, RtpPort } from "../../../src/server/carriers/rtp-port.ts";
@@ -12,6 +11,7 @@ import { Calls } from "../../../src/telephony/calls.ts";
 import { ANY_CALL } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { RtpPhone } from "../../kit/rtp-phone.ts";
 
 const HOST = "127.0.0.1";
@@ -33,7 +33,7 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
   const calls = new Calls({
     sessions: rig.sessions,
     clock,
-    log: silentLog,
+    log: watchedLog,
     maxCalls: 2,
     refusals: new RefusalCounts(),
   });
@@ -52,7 +52,7 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
     calls,
     pacer: new Pacer(clock),
     clock,
-    log: silentLog,
+    log: watchedLog,
     host,
     rule: new PeerRule({ list: readPeerList(peers), host, own: ownAddresses(addresses) }),
     onClosed: () => {

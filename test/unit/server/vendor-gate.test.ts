@@ -4,16 +4,16 @@ import type { Caller } from "../../../src/access/caller.ts";
 import { createDoor } from "../../../src/access/door.ts";
 import { Leases } from "../../../src/access/lease.ts";
 import type { GatewayError } from "../../../src/errors.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { SPEECH_DIALECT } from "../../../src/protocol/elevenlabs/server-messages.ts";
 import { VendorGate } from "../../../src/server/sockets/vendor-gate.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
 import { DEFAULTS } from "../../helpers/start-gateway.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const keys = new TestKeys();
 const clock = new FakeClock();
-const checks = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock });
+const checks = createDoor({ ...DEFAULTS, keysFile: keys.path, log: watchedLog, clock });
 const leases = new Leases({ ...checks, clock, wallMs: () => clock.nowMs() });
 const door = { ...checks, leases };
 

@@ -3,11 +3,11 @@
  * can say from the frames alone which letters a listener heard.
  */
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import type { SessionSettings } from "../../../src/session/session-deps.ts";
 import type { Aligner } from "../../../src/timing/aligner.ts";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 export const VOICE = "voice-1";
 export const CHAR_MS = 50;
@@ -148,7 +148,7 @@ export function stage(
   opusPool?: OpusPool,
   aligner?: Aligner,
 ) {
-  const rig = createRig(settings, opusPool, silentLog, aligner);
+  const rig = createRig(settings, opusPool, watchedLog, aligner);
   const first = rig.join(query);
   const speak = (text: string, id: string, more: object = {}): void =>
     first.send({ type: "speak", text, voice_id: VOICE, utterance_id: id, ...more });

@@ -7,7 +7,6 @@ import { describe, expect, it } from "vitest";
 import { createDoor } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
@@ -20,6 +19,7 @@ import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { DEFAULTS, TEST_WATCH_MS } from "../../helpers/start-gateway.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const HANG_UP = Buffer.of(0, 0, 0);
 const STRANGER = "01234567-89ab-cdef-0123-456789abcdef";
@@ -39,13 +39,13 @@ async function startStand({ hasKeys = true, rules = {}, allow = "", maxCalls = 2
   const door = createDoor({
     ...DEFAULTS,
     keysFile,
-    log: silentLog,
+    log: watchedLog,
     clock: systemClock,
     watchMs: TEST_WATCH_MS,
   });
   const { clock, sessions } = createRig();
   const pacer = new Pacer(clock);
-  const shared = { clock, log: silentLog, host: "127.0.0.1", maxMessageBytes: 1024 };
+  const shared = { clock, log: watchedLog, host: "127.0.0.1", maxMessageBytes: 1024 };
   const calls = new Calls({ ...shared, sessions, maxCalls, refusals: new RefusalCounts() });
   const none = { carriers: "", twilioAuthToken: "", carrierToken: "", publicUrl: "" };
   const carrierAuth = new CarrierAuth({ rules: readCarrierRules({ ...none, ...rules }), door, clock });

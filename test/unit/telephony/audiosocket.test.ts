@@ -5,7 +5,6 @@ import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { Pacer } from "../../../src/delivery/pacer.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import type { CallOptions } from "../../../src/telephony/call.ts";
@@ -14,6 +13,7 @@ import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
 import { OPEN_DOOR } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 /** No call was announced. */
 const NO_TICKETS = { take: () => null };
@@ -34,7 +34,7 @@ it("a peer that never reads loses its connection two seconds after the call's en
   const calls = new WatchedCalls({
     sessions,
     clock,
-    log: silentLog,
+    log: watchedLog,
     maxCalls: 1,
     refusals: new RefusalCounts(),
   });
@@ -42,7 +42,7 @@ it("a peer that never reads loses its connection two seconds after the call's en
     calls,
     pacer,
     clock,
-    log: silentLog,
+    log: watchedLog,
     door: OPEN_DOOR,
     tickets: NO_TICKETS,
     carrierAuth: { takesStrangers: () => true },

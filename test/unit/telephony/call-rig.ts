@@ -1,7 +1,7 @@
 /** Calls over lines in memory on a real session with a fake clock and a scripted upstream. */
 
 import type { SendResult } from "../../../src/delivery/listener.ts";
-import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import type { Logger } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
 import type { SessionSettings } from "../../../src/session/session-deps.ts";
@@ -10,6 +10,7 @@ import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
 import { ANY_CALL } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { TINY_START, tinyDialect } from "./tiny-dialect.ts";
 
 /** A carrier's socket in memory: what was sent, in which cork. */
@@ -54,7 +55,7 @@ export interface CallRigOptions {
 export function createCallRig({
   settings,
   maxCalls = 8,
-  log = silentLog,
+  log = watchedLog,
   rights = ANY_CALL,
 }: CallRigOptions = {}) {
   const rig = createRig(settings);

@@ -5,7 +5,6 @@ import type { Door } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { ByteRoom } from "../../../src/kit/byte-room.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { RefusalCounts } from "../../../src/kit/refusal-counts.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
 import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
@@ -21,6 +20,7 @@ import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { OPEN_CHECKS, OPEN_DOOR } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 export interface CarrierEdge extends AsyncDisposable {
   readonly edge: RunningServer;
@@ -66,7 +66,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     door,
     clock: systemClock,
   });
-  const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
+  const shared = { log: watchedLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
   const calls = new Calls({ ...shared, sessions, maxCalls, refusals: new RefusalCounts() });
   const rtpPorts = new RtpPorts({
     ...shared,

@@ -1,12 +1,13 @@
 /** What reaches a collector, and what a collector that is down, slow or unwilling costs. */
 import { describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
-import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import type { Logger } from "../../../src/kit/log.ts";
 import { createSampler } from "../../../src/tracing/sampler.ts";
 import { SpanExporter, type SpanExporterOptions } from "../../../src/tracing/span-exporter.ts";
 import { Tracer } from "../../../src/tracing/tracer.ts";
 import { freePort } from "../../helpers/free-port.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { Collector } from "../../kit/collector.ts";
 
 /** The clock goes a hundred times as fast: waits of seconds are tried in a test. */
@@ -27,7 +28,7 @@ function exporterTo(url: string, options: Partial<SpanExporterOptions> = {}) {
     maxQueued: 100,
     maxBatch: 10,
     clock: hasty,
-    log: silentLog,
+    log: watchedLog,
     ...options,
   });
   const { clock = hasty } = options;
@@ -46,7 +47,7 @@ function warnings(): { log: Logger; said: string[] } {
   const said: string[] = [];
   const warn = (fields: object, message: string): void =>
     void said.push(`${message} ${JSON.stringify(fields)}`);
-  return { log: { ...silentLog, warn } as Logger, said };
+  return { log: { ...watchedLog, warn } as Logger, said };
 }
 
 describe("a collector that takes spans", () => {

@@ -4,7 +4,6 @@ import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { wavHeader } from "../../../src/audio/containers/wav.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import type { SynthesisRequest } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import {
@@ -17,6 +16,7 @@ import {
   startFakeUpstream,
 } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { clientOf, RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";
 
 /** Asks a server that reacts so, and gives what came of it. */
@@ -237,7 +237,7 @@ describe("a connection that fails", () => {
     const server = await startFakeUpstream();
     await server.close();
     const lines: object[] = [];
-    const log = { ...silentLog, warn: (fields: object) => lines.push(fields) };
+    const log = { ...watchedLog, warn: (fields: object) => lines.push(fields) };
     await using client = clientOf(server.url, { log });
     const recorder = new Recorder();
     client.open(SPEECH, recorder);

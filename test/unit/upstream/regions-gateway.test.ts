@@ -2,9 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { type Config, SETTINGS } from "../../../src/config.ts";
 import { startGateway } from "../../../src/gateway.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { refusal, speaking, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { TestClient } from "../../helpers/start-gateway.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
 const DEFAULTS = Object.fromEntries(SETTINGS.map((row) => [row.key, row.default])) as unknown as Config;
 
@@ -16,7 +16,7 @@ describe("a gateway over two regions", () => {
       config: { ...DEFAULTS, port: 0, voice: "tone-a" },
       upstreamBaseUrl: [first.url, second.url],
       upstreamKey: "",
-      log: silentLog,
+      log: watchedLog,
     });
     try {
       const wsUrl = gateway.url.replace("http", "ws");

@@ -1,11 +1,11 @@
 /** Failures below HTTP that loopback can't be made to show, by their codes. */
 import { describe, expect, it } from "vitest";
-import { silentLog } from "../../../src/kit/log.ts";
 import { FaultLog } from "../../../src/upstream/transport/fault-log.ts";
 import { type Progress, transportError } from "../../../src/upstream/transport/transport-error.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 
-const faults = new FaultLog(silentLog, new FakeClock());
+const faults = new FaultLog(watchedLog, new FakeClock());
 
 function codeOf(code: string, progress: Progress, name = "Error"): string {
   const thrown = Object.assign(new Error("words of the library"), { code, name });

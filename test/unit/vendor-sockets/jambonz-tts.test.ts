@@ -1,10 +1,10 @@
 /** Rules of jambonz's socket that need a clock turned by hand, or a client that does not read. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { JambonzTtsSocket } from "../../../src/vendor-sockets/jambonz-tts.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { Asked } from "./socket-rig.ts";
 
 async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "") {
@@ -24,7 +24,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
       },
       clock,
       counters,
-      log: silentLog,
+      log: watchedLog,
       limits: {
         maxContexts: 1,
         maxTextChars: 1000,

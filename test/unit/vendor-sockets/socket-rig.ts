@@ -1,7 +1,6 @@
 /** A vendor socket without a network: an upstream whose answers the test gives, a port that keeps what is sent. */
 
 import type { GatewayError } from "../../../src/errors.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-settings.ts";
 import type { Alignment } from "../../../src/timing/alignment.ts";
@@ -11,6 +10,7 @@ import type { SocketLimits, SpeakingSocket } from "../../../src/vendor-sockets/p
 import { SpeechSocket } from "../../../src/vendor-sockets/speech-socket.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FakeRequest } from "../../helpers/session-rig.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import type { Heard } from "../../wire/vendor-rig.ts";
 
 const BYTES_PER_MS = 32;
@@ -105,7 +105,7 @@ export function socketRig(options: SocketRigOptions = {}): SocketRig {
       upstream,
       clock,
       counters: createCounters(),
-      log: silentLog,
+      log: watchedLog,
       limits: {
         maxContexts: 5,
         maxTextChars: 100_000,

@@ -1,10 +1,11 @@
 /** An upstream of one scripted service, and the gateway in front of several. */
 import { systemClock } from "../../../src/kit/clock.ts";
-import { type Logger, silentLog } from "../../../src/kit/log.ts";
+import type { Logger } from "../../../src/kit/log.ts";
 import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
 import type { ServiceUpstream } from "../../../src/upstream/services/service-upstream.ts";
 import { createServiceUpstream } from "../../../src/upstream/services/services.ts";
 import type { SpeechRequest, SynthesisChunk } from "../../../src/upstream/types.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { Recorder } from "../../unit/upstream/rig.ts";
 
 export const TEXT = "The quick brown fox jumps over the lazy dog, and sleeps.";
@@ -33,7 +34,7 @@ export function serviceAt(
   config: ServiceConfig,
   timeoutMs = 10_000,
   patienceMs = 0,
-  log: Logger = silentLog,
+  log: Logger = watchedLog,
 ): TestService {
   const upstream = createServiceUpstream(config, {
     maxQueued: 16,

@@ -1,12 +1,12 @@
 /** A service that says with another status than 429 that there are too many requests. */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/kit/clock.ts";
-import { silentLog } from "../../../src/kit/log.ts";
 import type { ServiceAdapter } from "../../../src/upstream/services/adapter.ts";
 import { createPiper } from "../../../src/upstream/services/piper/piper.ts";
 import { ServiceUpstream } from "../../../src/upstream/services/service-upstream.ts";
 import type { FakeAnswer, FakeScript } from "../../helpers/fake-answer.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
+import { watchedLog } from "../../helpers/watched-log.ts";
 import { piper } from "../../kit/vendors/piper.ts";
 import { jsonError } from "../../kit/vendors/timed-steps.ts";
 import { asked, speech } from "./rig.ts";
@@ -37,7 +37,7 @@ async function rig(script: FakeScript, patienceMs: number) {
     maxQueued: 16,
     timeoutMs: 5000,
     patienceMs,
-    log: silentLog,
+    log: watchedLog,
     clock: systemClock,
     onRead: () => undefined,
   });

@@ -1,10 +1,11 @@
 /** The thread that finds words: what comes back of it, and what happens where it can't work. */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Logger, silentLog } from "../../../../src/kit/log.ts";
+import type { Logger } from "../../../../src/kit/log.ts";
 import { AlignmentPool } from "../../../../src/service/alignment/alignment-pool.ts";
 import type { AlignmentOutcome, FoundWord } from "../../../../src/timing/aligner.ts";
 import { until } from "../../../helpers/until.ts";
+import { watchedLog } from "../../../helpers/watched-log.ts";
 
 const FLITE = new URL("../../../fixtures/flite/", import.meta.url);
 const [SPEECH] = JSON.parse(readFileSync(new URL("truth.json", FLITE), "utf8")) as readonly {
@@ -26,7 +27,7 @@ afterEach(async () => {
 
 function poolWith(options: { readonly isInstalled?: boolean } = {}) {
   const warnings: string[] = [];
-  const log: Logger = { ...silentLog, warn: (...args) => warnings.push(JSON.stringify(args)) };
+  const log: Logger = { ...watchedLog, warn: (...args) => warnings.push(JSON.stringify(args)) };
   const pool = new AlignmentPool({ log, ...options });
   pools.push(pool);
   const words: FoundWord[] = [];

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { silentLog } from "../../../../src/kit/log.ts";
 import { openStore, type Store } from "../../../../src/service/store/store.ts";
+import { watchedLog } from "../../../helpers/watched-log.ts";
 
 const isPosix = process.getuid !== undefined;
 const isRoot = process.getuid?.() === 0;
@@ -13,7 +13,7 @@ const isRoot = process.getuid?.() === 0;
 let folder: string;
 let store: Store | undefined;
 const warnings: string[] = [];
-const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) };
+const log = { ...watchedLog, warn: (_: object, message: string) => warnings.push(message) };
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "voicewire-test-"));

@@ -1,10 +1,10 @@
 /** The pool on a real worker thread (from dist/): outcomes, credit, cancellation, and a worker that dies. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GatewayError } from "../../../../src/errors.ts";
-import { silentLog } from "../../../../src/kit/log.ts";
 import { type JobChunk, type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
 import { VoicePool } from "../../../../src/service/voice/pool.ts";
 import { until } from "../../../helpers/until.ts";
+import { watchedLog } from "../../../helpers/watched-log.ts";
 
 const SPEC: JobSpec = {
   ...PLAIN_JOB,
@@ -20,7 +20,7 @@ const LARGEST_CHUNK_BYTES = 65_536;
 let pool: VoicePool;
 
 beforeAll(async () => {
-  pool = new VoicePool({ workers: 1, log: silentLog });
+  pool = new VoicePool({ workers: 1, log: watchedLog });
   await pool.start();
 });
 afterAll(() => pool.close());

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import { silentLog } from "../../../../src/kit/log.ts";
 import type { UtteranceDoneEvent, Waterfall } from "../../../../src/protocol/events.ts";
 import { newTimes, waterfallOf } from "../../../../src/session/synthesis/segment-times.ts";
 import { countingUlaw, createRig } from "../../../helpers/session-rig.ts";
+import { watchedLog } from "../../../helpers/watched-log.ts";
 import { Answering, requestAt, SPLICES, textOf, texts, toneOf, VOICE } from "../scripted-speech.ts";
 
 const STAGES = [
@@ -222,7 +222,7 @@ describe("the waterfall", () => {
   it("the waterfall of every segment is in the log, under its session and without its text", () => {
     const lines: { readonly fields: object; readonly message: string }[] = [];
     const debug = (fields: object, message: string) => lines.push({ fields, message });
-    const rig = createRig({}, undefined, { ...silentLog, debug });
+    const rig = createRig({}, undefined, { ...watchedLog, debug });
     const { send, listener } = rig.join("format=ulaw_8000", "demo");
     send({ type: "text", text: "One is here. ", voice_id: VOICE, utterance_id: "u" });
     send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });

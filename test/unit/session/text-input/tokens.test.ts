@@ -38,9 +38,9 @@ function emitted(listener: MemoryListener) {
   };
 }
 
-/** What is known of the text behind it depends on when that came, and is a hint only. */
+/** What is known of the text behind it depends on when that came, and is a hint only. Each session has an epoch of its own. */
 function asked({ request }: FakeRequest) {
-  return { ...request, nextText: undefined };
+  return { ...request, nextText: undefined, utterance: request.utterance?.id };
 }
 
 /** Pieces of a text cut at any code unit, between the halves of a surrogate pair too. */

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { silentLog } from "../../../../../src/kit/log.ts";
 import { NeuralEngine } from "../../../../../src/service/voice/neural/neural-engine.ts";
 import { requireSherpa } from "../../../../../src/service/voice/neural/sherpa-package.ts";
 import type { EngineAudio, EnginePiece } from "../../../../../src/service/voice/neural/speech-engine.ts";
 import type { VoiceModel } from "../../../../../src/service/voice/neural/voice-models.ts";
+import { watchedLog } from "../../../../helpers/watched-log.ts";
 
 /** A model does what its file is called, a text what it says. */
 const PACKAGE = `
@@ -56,7 +56,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function openEngine({ file = packageFile, speakMs = 60_000 } = {}) {
   const logged: unknown[] = [];
   const models = ["good", "abort", "exit", "refuse"].map(modelOf);
-  const log = { ...silentLog, error: (...line: unknown[]) => logged.push(line) };
+  const log = { ...watchedLog, error: (...line: unknown[]) => logged.push(line) };
   const deadlines = { loadMs: 60_000, speakMs };
   const engine = new NeuralEngine({ models, packageFile: file, log, deadlines });
   engines.push(engine);

@@ -1,7 +1,6 @@
 /** Voices of models in the pool of voice workers, spoken by a scripted engine. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../../src/errors.ts";
-import { silentLog } from "../../../../../src/kit/log.ts";
 import {
   type JobChunk,
   type JobInput,
@@ -15,6 +14,7 @@ import type {
 } from "../../../../../src/service/voice/neural/speech-engine.ts";
 import { VoicePool } from "../../../../../src/service/voice/pool.ts";
 import { until } from "../../../../helpers/until.ts";
+import { watchedLog } from "../../../../helpers/watched-log.ts";
 import { TINY_RATE, TINY_TEXT, tinySpeech, tinyWords } from "../../../../kit/tiny-voice.ts";
 
 /** Answers when it is told to, in any order. */
@@ -53,7 +53,7 @@ const SPEC: JobSpec = {
 };
 
 const engine = new ScriptedEngine();
-const pool = new VoicePool({ workers: 1, log: silentLog, warmsUp: false, engine });
+const pool = new VoicePool({ workers: 1, log: watchedLog, warmsUp: false, engine });
 
 beforeAll(() => pool.start());
 afterEach(() => {
