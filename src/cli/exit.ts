@@ -29,6 +29,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   token_expired: EXIT.upstream,
   token_revoked: EXIT.upstream,
   forbidden: EXIT.upstream,
+  draining: EXIT.upstream,
   bus_lost: EXIT.upstream,
   bus_timeout: EXIT.upstream,
   bus_refused: EXIT.upstream,
