@@ -96,7 +96,7 @@ export class TestClient implements AsyncDisposable {
   }
 
   /** Waits until `isTrue`, at most `deadlineMs`; fails with what has come so far. */
-  async until(isTrue: () => boolean, deadlineMs = 15_000): Promise<void> {
+  async until(isTrue: () => boolean, deadlineMs = 30_000): Promise<void> {
     const endMs = performance.now() + deadlineMs;
     while (!isTrue()) {
       const leftMs = endMs - performance.now();
