@@ -1,6 +1,6 @@
 /** Clients that are sent away at the same moment come back one after the other. */
 
-/** Of clients that come back to one machine a second takes a thousand and more. */
+/** One machine takes a thousand clients and more in a second. */
 const STEP_MS = 1;
 /** The last one waits no longer, however many there are. */
 const MAX_SPREAD_MS = 2000;

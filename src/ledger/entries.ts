@@ -16,7 +16,7 @@ export type CostSource = "header" | "body" | "counted" | "refused" | "cache";
 interface Spoken extends Payer {
   /** Empty: it belongs to none. */
   readonly session: string;
-  /** Of the session, as `hello` says it: two for one utterance where two nodes asked for it, one of them behind a takeover. */
+  /** The session's epoch, as `hello` says it. After a takeover the lines of one utterance have two. */
   readonly epoch: string;
   readonly utterance: string;
   readonly model: string;

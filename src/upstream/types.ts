@@ -19,7 +19,7 @@ export interface VoiceSettings {
 /** An utterance, as far as requests need to know it. */
 export interface SpokenIn {
   readonly session?: string;
-  /** Of its session: of two nodes that both believe they own it, which one asks. */
+  /** The session's epoch: it tells two nodes apart that both believe they own the session. */
   readonly epoch?: string;
   readonly id?: string;
 }

@@ -41,7 +41,7 @@ export class Watch {
   }
 }
 
-/** Of this worker's files, one after the other. */
+/** Files of one worker share it, one after the other. */
 export const watch = new Watch();
 
 /** As `createLog` writes them; its methods may be taken apart. */

@@ -75,7 +75,7 @@ interface RelayTraffic {
 const OVERFULL_RETRY_MS = 1000;
 /** So often each link with clients says something: who waits on the other side learns that a message is missing. */
 const LOOK_MS = 1000;
-/** Of a link with clients: longer than a node that hangs is waited for. */
+/** A link with clients may be silent for longer than a node that hangs is waited for. */
 const MAX_SILENT_LOOKS = 5;
 const MAX_GENERATIONS = 1000;
 
