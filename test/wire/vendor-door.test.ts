@@ -15,7 +15,7 @@ import { watchedLog } from "../helpers/watched-log.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
 const SINGLE = "/v1/text-to-speech/v1/stream-input?output_format=pcm_16000";
-/** Of its route. */
+/** The pattern of its route. */
 const PATTERN = "/v1/text-to-speech/:voice/stream-input";
 const DIALOGUE = "/v1/text-to-dialogue/stream-input?output_format=pcm_16000";
 /** Ten seconds are one. */
