@@ -62,7 +62,7 @@ export const TELEPHONY = [
     key: "audiosocketAllow",
     kind: "string",
     default: "",
-    about: "Networks that AudioSocket calls may come from, e.g. 10.0.0.0/8,192.0.2.7; empty: any",
+    about: "Networks that AudioSocket calls may come from, e.g. 10.0.0.0/8,192.0.2.7; empty: all",
   },
   {
     key: "rtpPorts",

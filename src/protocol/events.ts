@@ -95,7 +95,7 @@ const limits = exactly({
   resume_ms: ms.describe("An interrupted utterance can be resumed from its own audio this long"),
   resume_reach_ms: ms.describe("How far behind the playhead a listener that acknowledges may be resumed"),
   speculate_ms: ms.describe("Speech that is asked of the upstream ahead of what is played"),
-  connection_minutes: count.describe("Longest age of a connection; then it is closed with 1001; 0: any"),
+  connection_minutes: count.describe("Longest age of a connection; then it is closed with 1001; 0: no limit"),
   speculate_chars: count.describe("Text that is asked of the upstream ahead of what is played"),
 }).describe("Every limit that a client can run into");
 

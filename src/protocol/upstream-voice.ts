@@ -10,7 +10,7 @@ export function isUpstreamName(name: string): boolean {
   return PREFIXED.test(`${name}:`);
 }
 
-/** What a voice of one's own may be called: any id of the vendor's among it, so that it can stand for that. */
+/** What a voice of one's own may be called: an id of the vendor's, too, so that it can stand for that. */
 export function isOwnVoiceName(name: string): boolean {
   return /^[A-Za-z0-9][\w.-]{0,63}$/.test(name);
 }

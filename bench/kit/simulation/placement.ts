@@ -16,7 +16,7 @@ export type Policy = (typeof POLICIES)[number];
 
 type Incarnation = NodeRegistry["incarnation"];
 
-/** Sessions as they cost, each picked as often as any other. */
+/** Sessions as they cost, each picked equally often. */
 export interface SessionKinds {
   /** CPU, us a frame. */
   readonly costs: Float64Array;

@@ -9,7 +9,7 @@ export interface StormInput {
   readonly lostAtMs: Float64Array;
   /** Until then those of a node that is lost wait where they arrive, and are sent away: others do not know yet. */
   readonly heldUntilMs: Float64Array;
-  /** Nodes that take them, each chosen as often as any other. */
+  /** Nodes that take them, each chosen equally often. */
   readonly nodes: number;
   /** A node's time for one join, ms. */
   readonly joinMs: number;
