@@ -15,6 +15,14 @@ import { RoundTrips } from "./round-trips.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits } from "./websocket.ts";
 
+/**
+ * What the library keeps for a socket. It copies the properties to the socket itself, and a socket with more than a dozen
+ * is a dictionary to V8: each send to it would look its method up. So all there is to know stands in one.
+ */
+interface Kept {
+  readonly connection: LiveConnection;
+}
+
 export interface LiveSocketOptions extends LiveConnectionsOptions {
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
@@ -24,16 +32,13 @@ export interface LiveSocketOptions extends LiveConnectionsOptions {
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
 /** `live`: made of the same options. */
-export function liveSocket(
-  live: LiveConnections,
-  options: LiveSocketOptions,
-): SocketBehavior<LiveConnection> {
+export function liveSocket(live: LiveConnections, options: LiveSocketOptions): SocketBehavior<Kept> {
   const { clock, counters } = options;
-  const roundTrips = new RoundTrips<WebSocket<LiveConnection>>({
+  const roundTrips = new RoundTrips<WebSocket<Kept>>({
     clock,
     onRoundTrip: (ms, socket) => {
       counters.histograms.observeRoundTrip(ms);
-      const { listener } = socket.getUserData();
+      const { listener } = socket.getUserData().connection;
       if (listener instanceof SocketListener) listener.roundTripMs = ms;
     },
   });
@@ -52,25 +57,25 @@ export function liveSocket(
         query: req.getQuery() ?? "",
         http: null,
       };
-      acceptUpgrade(res, req, { context, data: newConnection(arrival, options.door) });
+      acceptUpgrade(res, req, { context, data: { connection: newConnection(arrival, options.door) } });
     },
     open: (socket) => {
       // Before it joins: a refusal closes it.
       roundTrips.opened(socket);
-      live.opened(socket.getUserData(), new SocketListener(socket));
+      live.opened(socket.getUserData().connection, new SocketListener(socket));
     },
-    message: (socket, message, isBinary) => live.message(socket.getUserData(), message, isBinary),
-    drain: (socket) => live.drained(socket.getUserData()),
+    message: (socket, message, isBinary) => live.message(socket.getUserData().connection, message, isBinary),
+    drain: (socket) => live.drained(socket.getUserData().connection),
     pong: (socket, message) => roundTrips.answered(socket, message),
     close: (socket, code) => {
       roundTrips.closed(socket);
-      live.closed(socket.getUserData(), code);
+      live.closed(socket.getUserData().connection, code);
     },
   };
 }
 
 /** The only place that sends. Events become JSON here. */
-export class SocketListener extends UwsBatchSocket<LiveConnection, Delivery> implements ClientListener {
+export class SocketListener extends UwsBatchSocket<Kept, Delivery> implements ClientListener {
   roundTripMs: number | null = null;
   #offsets: OffsetUnit = "utf16";
 
@@ -96,7 +101,7 @@ export class SocketListener extends UwsBatchSocket<LiveConnection, Delivery> imp
 }
 
 /** A client's WebSocket whose session is at another node: messages go through it as they come. */
-class ArrivedUwsSocket extends UwsBatchSocket<LiveConnection, RelayItem> implements ArrivedSocket {
+class ArrivedUwsSocket extends UwsBatchSocket<Kept, RelayItem> implements ArrivedSocket {
   send(items: readonly RelayItem[]): SendResult {
     return this.sendBatch(items);
   }
