@@ -1,6 +1,6 @@
 /** The models that the interface names. All speak with the same engine; their rules differ. */
 import { isExpressiveModel } from "../../../protocol/elevenlabs/models.ts";
-import { listLanguages } from "../../voice/engine/languages.ts";
+import { LISTED_LANGUAGES } from "../../voice/engine/languages.ts";
 import { BOOLEAN, INTEGER, listOf, NUMBER, named, oneOf, record, STRING } from "../json-schema.ts";
 
 export interface Model {
@@ -61,9 +61,11 @@ export const MODELS: readonly Model[] = [
   model("eleven_english_sts_v2", "Eleven English STS v2", CONVERTS, ENGLISH_ONLY),
 ];
 
+const ENGLISH = LISTED_LANGUAGES.filter(({ language_id: code }) => code === "en");
+
 /** The languages that the model speaks. */
-export function languagesOf({ isEnglishOnly }: Model): ReturnType<typeof listLanguages> {
-  return listLanguages().filter(({ language_id: code }) => !isEnglishOnly || code === "en");
+export function languagesOf({ isEnglishOnly }: Model): typeof LISTED_LANGUAGES {
+  return isEnglishOnly ? ENGLISH : LISTED_LANGUAGES;
 }
 
 export function findModel(id: string): Model | undefined {

@@ -10,7 +10,7 @@ import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-
 import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
 import { labelledLanguage, soundOf } from "../../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../../store/voices.ts";
-import { findLanguage, listLanguages } from "../../voice/engine/languages.ts";
+import { findLanguage, LISTED_LANGUAGES } from "../../voice/engine/languages.ts";
 import { findVoice } from "../../voice/engine/voices.ts";
 import { bytes, json, STATUS_OK } from "../answers.ts";
 import type { ServiceContext } from "../context.ts";
@@ -162,7 +162,7 @@ function requireBounds({ name, description, labels = {} }: VoiceRequest): void {
 /** Throws the 400 of a language that no voice speaks; an empty label counts as none. */
 function requireLanguage(label: string | undefined): void {
   if (label === undefined || label === "" || findLanguage(label) !== undefined) return;
-  const codes = listLanguages().map(({ language_id: code }) => code);
+  const codes = LISTED_LANGUAGES.map(({ language_id: code }) => code);
   const message = `The label 'language' is '${label.slice(0, 16)}', expected one of ${codes.join(", ")}, or one with a region whose accent there is.`;
   throw ApiError.unfit("invalid_parameters", message, { status: "unsupported_language", param: "labels" });
 }

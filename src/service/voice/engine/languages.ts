@@ -171,9 +171,8 @@ function accentOf(code: string, region: string, usual: string): string | undefin
 }
 
 /** Every language that the engine speaks by code, for GET /v1/models. */
-export function listLanguages(): { readonly language_id: string; readonly name: string }[] {
-  return Object.entries(ENGLISH_NAMES).map(([language_id, name]) => ({ language_id, name }));
-}
+export const LISTED_LANGUAGES: readonly { readonly language_id: string; readonly name: string }[] =
+  Object.entries(ENGLISH_NAMES).map(([language_id, name]) => ({ language_id, name }));
 
 /** Scripts that one language can stand for, and the languages that are written in them. */
 const SCRIPTS: readonly {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SAMPLE_RATES } from "../../../audio/resample/resample.ts";
 import { GatewayError } from "../../../errors.ts";
-import { findLanguage, listLanguages, type SpokenLanguage } from "../engine/languages.ts";
+import { findLanguage, LISTED_LANGUAGES, type SpokenLanguage } from "../engine/languages.ts";
 import type { ModelFiles, ModelKind } from "./engine-messages.ts";
 import { type OnnxFacts, OnnxFault, readOnnxFile } from "./onnx-file.ts";
 
@@ -281,7 +281,7 @@ function speakerOf(name: string, metadata: OnnxFacts["metadata"]): Pick<NeuralVo
 /** By eSpeak's name of its voice, else by the language's English name or code. */
 function languageOf(metadata: OnnxFacts["metadata"]): SpokenLanguage | null {
   const [voice = "", language = ""] = [metadata.get("voice"), metadata.get("language")];
-  const named = listLanguages().find(({ name }) => language.toLowerCase().startsWith(name.toLowerCase()));
+  const named = LISTED_LANGUAGES.find(({ name }) => language.toLowerCase().startsWith(name.toLowerCase()));
   return languageNamed(voice) ?? languageNamed(named?.language_id ?? "") ?? languageNamed(language);
 }
 
