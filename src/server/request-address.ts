@@ -2,9 +2,11 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { clientAddress, type ProxyTrust } from "../access/client-address.ts";
 
-/** Only before the request's handler returns. */
+/** Only before the request's handler returns. The same for all who ask: the library copies the address anew each time. */
 export function requestAddress(res: HttpResponse, req: HttpRequest, trust: ProxyTrust): string {
-  return clientAddress(
+  const noted: unknown = res.clientAddress;
+  if (typeof noted === "string") return noted;
+  const address = clientAddress(
     {
       peer: textOf(res.getRemoteAddressAsText()),
       proxied: () => textOf(res.getProxiedRemoteAddressAsText()),
@@ -12,6 +14,8 @@ export function requestAddress(res: HttpResponse, req: HttpRequest, trust: Proxy
     },
     trust,
   );
+  res.clientAddress = address;
+  return address;
 }
 
 /** `getHeader` gives the first one alone, which may be the client's own. */
