@@ -17,7 +17,7 @@ beforeEach(async () => {
     } else if (request.url === "/stream") {
       response.setHeader("content-type", "text/event-stream");
       response.write("data: 1\n\n");
-    } else response.setHeader("content-length", "4").end("here");
+    } else if (request.url !== "/silent") response.setHeader("content-length", "4").end("here");
   });
   server.on("connection", () => {
     connections += 1;
@@ -45,5 +45,17 @@ describe("a kept connection", () => {
     expect(await connection.exchange(asked(path), isKept)).toMatch(/^HTTP\/1.1 200/);
     expect(await connection.exchange(asked("/b"), true)).toMatch(/here$/);
     expect(connections).toBe(2);
+  });
+
+  it("says that it waits where the answer does not come, and not where it does", async () => {
+    using connection = new KeptConnection(Number(new URL(place.url).port));
+    let waits = 0;
+    const count = (): void => {
+      waits += 1;
+    };
+    await connection.exchange(asked("/a"), true, count);
+    expect(waits).toBe(0);
+    expect(await connection.exchange(asked("/silent"), false, count)).toBe("");
+    expect(waits).toBe(1);
   });
 });

@@ -16,6 +16,8 @@ const WORDS = [
 const QUERIES =
   "format=pcm_16000 format=x wait=true rate=-1 token=a.b.c origin_ms=1e400 page_size=-1 a[]=%ff".split(" ");
 const MAX_FAULTS = 20;
+/** Each has a connection of its own. Where so many wait, nothing more is asked until one of them has its answer. */
+const MAX_WAITING = 600;
 /** The server library's own answer to a request line that names no HTTP/1.1. */
 const NO_HTTP = 505;
 /** Where the upstream is at fault, or the process is full: with a code of the table. */
@@ -28,33 +30,75 @@ interface MutatedRequest {
   readonly isSound: boolean;
 }
 
+/** Where the body ends is said by its length, whatever else the method asks for. */
+const FRAMED_METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+]);
+/** Bytes of a header: few are as long as no server reads. */
+const LONG_HEAD = 9000;
+const SHORT_HEAD = 2000;
 /** Characters that end a request's target. */
 const ENDS_TARGET = /[^\x21-\x7e]/;
 
 export class RequestCrowd {
   readonly faults: string[] = [];
   sent = 0;
+  /** Those whose answer did not come soon. */
+  waited = 0;
   /** By status; 0: cut off without an answer. */
   readonly statuses = new Map<number, number>();
   readonly #port: number;
   readonly #mutator: Mutator;
+  readonly #idle: KeptConnection[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  #waiting = 0;
 
   constructor(port: number, seed: number) {
     this.#port = port;
     this.#mutator = new Mutator(seed, WORDS);
   }
 
-  /** One client: it keeps its connection as long as it may, and asks until `next` has nothing more. */
-  async client(next: () => RequestSeed | null): Promise<void> {
-    using connection = new KeptConnection(this.#port);
-    for (let seed = next(); seed !== null; seed = next()) await this.#request(connection, seed);
+  /** Asks until `next` has nothing more, with so many requests under way beside those that only wait. */
+  async ask(next: () => RequestSeed | null, asking: number): Promise<void> {
+    await Promise.all(Array.from({ length: asking }, () => this.#askInTurn(next)));
+    await Promise.all(this.#underWay);
+    for (const connection of this.#idle.splice(0)) connection[Symbol.dispose]();
   }
 
-  async #request(connection: KeptConnection, seed: RequestSeed): Promise<void> {
+  async #askInTurn(next: () => RequestSeed | null): Promise<void> {
+    for (let seed = next(); seed !== null; seed = next()) {
+      const asked = seed;
+      await new Promise<void>((goOn) => {
+        const done = this.#request(asked, goOn).then(() => {
+          this.#underWay.delete(done);
+          goOn();
+        });
+        this.#underWay.add(done);
+      });
+    }
+  }
+
+  async #request(seed: RequestSeed, goOn: () => void): Promise<void> {
+    const connection = this.#idle.pop() ?? new KeptConnection(this.#port);
     const { bytes, isSound } = this.#mutated(seed);
-    const answer = await connection.exchange(bytes, isSound);
+    let isWaiting = false;
+    const answer = await connection.exchange(bytes, isSound, () => {
+      this.waited += 1;
+      if (this.#waiting >= MAX_WAITING) return;
+      isWaiting = true;
+      this.#waiting += 1;
+      goOn();
+    });
+    if (isWaiting) this.#waiting -= 1;
+    this.#idle.push(connection);
     this.sent += 1;
-    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+    const status = statusOf(answer);
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
     const fault = answerFault(status, answer);
     if (fault !== null && this.faults.length < MAX_FAULTS)
@@ -64,24 +108,26 @@ export class RequestCrowd {
   #mutated(seed: RequestSeed): MutatedRequest {
     const mutator = this.#mutator;
     const oneIn = (count: number): boolean => mutator.next(count) === 0;
-    const method = oneIn(10) ? (mutator.pick(METHODS) ?? "GET") : seed.method;
+    const usual = seed.openedOneIn === undefined || oneIn(seed.openedOneIn) ? seed.method : "HEAD";
+    const method = oneIn(10) ? (mutator.pick(METHODS) ?? "GET") : usual;
     let path = Buffer.from(seed.path);
     if (oneIn(3))
       path = Buffer.from(`${seed.path}${seed.path.includes("?") ? "&" : "?"}${mutator.pick(QUERIES)}`);
     if (oneIn(3)) path = mutator.mutate(path, path) as typeof path;
+    if (!oneIn(8)) path = encoded(path);
     let body = Buffer.from(seed.body ?? "");
     if (seed.body !== undefined && !oneIn(8)) body = mutator.mutate(body, body) as typeof body;
     const isChunked = oneIn(10);
-    const length = oneIn(20) ? body.length + mutator.next(9) - 4 : body.length;
-    const isHeadMutated = oneIn(12);
+    const length = oneIn(80) ? body.length + mutator.next(9) - 4 : body.length;
+    const isHeadMutated = oneIn(50);
     const isSound =
-      method === seed.method &&
+      FRAMED_METHODS.has(method) &&
       !ENDS_TARGET.test(path.toString("latin1")) &&
       length === body.length &&
       !isHeadMutated;
     let head = Buffer.from(
-      `host: 127.0.0.1:${this.#port}\r\nconnection: ${isSound ? "keep-alive" : "close"}\r\n` +
-        `${oneIn(10) ? `x-a: ${"b".repeat(mutator.next(9000))}\r\n` : ""}` +
+      `host: 127.0.0.1:${this.#port}\r\nconnection: ${isSound && !oneIn(50) ? "keep-alive" : "close"}\r\n` +
+        `${oneIn(10) ? `x-a: ${"b".repeat(mutator.next(oneIn(8) ? LONG_HEAD : SHORT_HEAD))}\r\n` : ""}` +
         `${seed.type === undefined || oneIn(20) ? "" : `content-type: ${seed.type}\r\n`}` +
         `${isChunked ? "transfer-encoding: chunked" : `content-length: ${length}`}\r\n`,
     );
@@ -102,6 +148,21 @@ export class RequestCrowd {
   }
 }
 
+/** A target that is read as one: what would end it is percent-encoded, and an empty one is the root. */
+function encoded(path: Buffer): Buffer<ArrayBuffer> {
+  const text = path.toString("latin1");
+  const whole = text.startsWith("/") ? text : `/${text}`;
+  return Buffer.from(
+    whole.replace(/[^\x21-\x7e]/g, (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, "0")}`),
+    "latin1",
+  );
+}
+
+/** 0: no answer. */
+function statusOf(answer: string): number {
+  return answer.startsWith("HTTP/1.1 ") ? Number(answer.slice(9, 12)) : 0;
+}
+
 /** What is wrong with an answer; null: nothing. */
 export function answerFault(status: number, answer: string): string | null {
   if (status < 400 || status === NO_HTTP) return null;
@@ -115,10 +176,21 @@ export function answerFault(status: number, answer: string): string | null {
   // HEAD has none; what is chunked or cut off is not whole JSON.
   const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
   if (text === "" || Buffer.byteLength(text, "latin1") !== length) return null;
-  const parsed = JSON.parse(Buffer.from(text, "latin1").toString()) as Readonly<Record<string, unknown>>;
+  const parsed = jsonOf(Buffer.from(text, "latin1").toString());
+  if (parsed === null) return "an error that is no JSON object";
   if (!("detail" in parsed) && !("error" in parsed)) return "an error without its shape";
   const { code } = Object(parsed.error ?? parsed.detail) as { readonly code?: unknown };
   if (status >= 500 && typeof code !== "string") return `status ${status} without a code`;
   const isOwn = typeof parsed.error === "object" && "retryable" in Object(parsed.error);
   return isOwn && !Object.hasOwn(ERRORS, String(code)) ? `unknown code ${String(code)}` : null;
+}
+
+function jsonOf(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return null;
+    throw thrown;
+  }
 }

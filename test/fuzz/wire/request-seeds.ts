@@ -16,6 +16,8 @@ export interface RequestSeed {
   readonly path: string;
   readonly type?: string;
   readonly body?: string;
+  /** One in so many asks for what it is, the others for its head: what is opened costs as much as a hundred others. */
+  readonly openedOneIn?: number;
 }
 
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
@@ -60,6 +62,8 @@ export function gatewaySeed(method: string, route: string): RequestSeed {
     route,
     path,
     ...(body === undefined ? {} : { type: JSON_TYPE, body: JSON.stringify(body) }),
+    // An encoder of its own for each.
+    ...(verb === "GET" && route.endsWith(".mp3") ? { openedOneIn: 8 } : {}),
   };
 }
 

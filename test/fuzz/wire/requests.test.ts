@@ -43,6 +43,7 @@ describe("an answer", () => {
     [500, '{"error":{"code":"internal","retryable":true}}', "status 500"],
     [503, '{"detail":"busy"}', "status 503 without a code"],
     [400, '{"message":"no"}', "an error without its shape"],
+    [400, '{"error":', "an error that is no JSON object"],
     [400, '{"error":{"code":"no_such","retryable":false}}', "unknown code no_such"],
   ])("of status %i with %s is a fault", (status, body, fault) => {
     expect(answerFault(status, answer(status, body))).toBe(fault);

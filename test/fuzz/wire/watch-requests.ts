@@ -10,8 +10,8 @@ import { gatewaySeed, type RequestSeed, serviceSeeds } from "./request-seeds.ts"
 import { type RequestsRow, sumOfRequests } from "./requests-results.ts";
 import { ResultsFile } from "./results-file.ts";
 
-/** Many are in wait for what never comes, and are cut off after seconds. */
-const AT_ONCE = 600;
+/** Few enough that no answer is late for the others' sake; those that wait for what never comes are beside them. */
+const ASKING = 32;
 const MAX_GROWTH_MB = 24;
 
 /** A request for each route of the gateway, but for its sockets. */
@@ -28,6 +28,18 @@ export interface RequestsReport {
   readonly heapBeforeMb: number;
   readonly heapAfterMb: number;
   readonly faults: readonly string[];
+  readonly cost: RequestCost;
+}
+
+/** On average. */
+export interface RequestCost {
+  /** Time of the processor that the fuzzer takes, and what answers it for the gateway, ms. */
+  readonly ownCpuMs: number;
+  /** And the process that is asked, ms. */
+  readonly itsCpuMs: number;
+  readonly perSecond: number;
+  /** The share of requests whose answer did not come soon. */
+  readonly waited: number;
 }
 
 /** So many requests for each seed, in turns. */
@@ -45,7 +57,10 @@ export async function runRequests(
   const { maxSeconds = Number.POSITIVE_INFINITY } = job;
   const crowd = new RequestCrowd(job.port, job.seed);
   const logged = observed.faults.length;
-  const endMs = performance.now() + maxSeconds * 1000;
+  const beganMs = performance.now();
+  const endMs = beganMs + maxSeconds * 1000;
+  const ownBefore = ownCpuMs();
+  const itsBefore = observed.cpuMs();
   const send = async (count: number): Promise<void> => {
     let asked = 0;
     const next = (): RequestSeed | null => {
@@ -54,11 +69,17 @@ export async function runRequests(
       asked += 1;
       return seed ?? null;
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, () => crowd.client(next)));
+    await crowd.ask(next, ASKING);
   };
   await send(Math.ceil(job.inputs / 10));
   const heapBeforeMb = await observed.heapMb();
   await send(job.inputs - Math.ceil(job.inputs / 10));
+  const cost = {
+    ownCpuMs: (ownCpuMs() - ownBefore) / crowd.sent,
+    itsCpuMs: (observed.cpuMs() - itsBefore) / crowd.sent,
+    perSecond: (1000 * crowd.sent) / (performance.now() - beganMs),
+    waited: crowd.waited / crowd.sent,
+  };
   const faults = [...crowd.faults, ...observed.faults.slice(logged)];
   if (!observed.isAlive) faults.push("the process has ended");
   const heapAfterMb = observed.isAlive ? await observed.heapMb() : 0;
@@ -70,7 +91,13 @@ export async function runRequests(
     heapBeforeMb,
     heapAfterMb,
     faults,
+    cost,
   };
+}
+
+function ownCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 export function startFuzzedService(main: string): Promise<ObservedProcess> {
@@ -119,9 +146,13 @@ export async function watchRequests(args: readonly string[], folder: string): Pr
     if (positionals.length > 0 && !positionals.includes(name)) continue;
     const { seed } = jobOf(name);
     const [seeds, report] = await run();
-    const { sent, statuses, heapBeforeMb, heapAfterMb, faults } = report;
+    const { sent, statuses, heapBeforeMb, heapAfterMb, faults, cost } = report;
     console.log(
       `${name}: ${sent} requests, heap ${heapBeforeMb} -> ${heapAfterMb} MB, ${JSON.stringify(statuses)}`,
+    );
+    console.log(
+      `${name}: ${cost.perSecond.toFixed(0)} requests/s, each ${cost.itsCpuMs.toFixed(3)} ms of its processor and ` +
+        `${cost.ownCpuMs.toFixed(3)} ms of the fuzzer's, ${(100 * cost.waited).toFixed(1)} % wait`,
     );
     if (faults.length > 0) {
       isHeld = false;
