@@ -242,6 +242,28 @@ describe("layers", () => {
     expect([...graph.keys()].flatMap((file) => visit(file, []))).toEqual([]);
   });
 
+  it.each(["say/say.ts", "listen/listen.ts", "captions/captions.ts"])(
+    "%s joins a gateway without loading the gateway's server, its upstreams and codecs",
+    (command) => {
+      const reached = new Set([`cli/${command}`]);
+      // A set takes what is added while it is walked.
+      for (const file of reached) {
+        for (const edge of imports) if (edge.from === file && !edge.isType) reached.add(edge.target);
+      }
+      expect(reached).toContain("cli/session/join-session.ts");
+      expect(reached).toContain("ws");
+      const heavy = [
+        "gateway.ts",
+        "cli/serve/start.ts",
+        "undici",
+        "pino",
+        "opusscript",
+        "wasm-media-encoders",
+      ];
+      expect(heavy.filter((name) => reached.has(name))).toEqual([]);
+    },
+  );
+
   it("no two folders import values of each other, unless one is inside the other", () => {
     const arrows = new Set(
       imports

@@ -14,12 +14,6 @@ export const OPUS_RATES = [8000, 12000, 16000, 24000, 48000] as const;
 export type OpusRate = (typeof OPUS_RATES)[number];
 
 /**
- * What libopus's encoder lags behind its input, in samples at 48 kHz (2.5 ms + 4 ms, at every rate): the pre-skip of
- * an Ogg stream.
- */
-export const OPUS_LOOKAHEAD_48K = 312;
-
-/**
  * Measured: a codec takes 104 KB of a heap of 16 MB. 60 of them end below 6.4 MB; from about 150 on the heap grows.
  */
 export const MAX_LIVE_CODECS = 60;

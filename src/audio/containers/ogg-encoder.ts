@@ -1,7 +1,7 @@
 /** Samples at 48 kHz -> an Ogg Opus stream of 20 ms packets, encoded in this thread. */
 import { concatBytes } from "../bytes.ts";
-import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-codec.ts";
 import { OpusEncoder } from "../codecs/opus-encoder.ts";
+import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-lookahead.ts";
 import { OggOpusWriter } from "./ogg.ts";
 
 const SAMPLE_RATE = 48000;

@@ -9,7 +9,7 @@
  * Packets that the listener misses are not jumped over: RFC 7845 section 4.1 wants the granule position to count what
  * the pages hold, and packets without content in the place of the missing ones.
  */
-import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-codec.ts";
+import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-lookahead.ts";
 import { concealmentPacket, silentPacket } from "../codecs/opus-packet.ts";
 import { OggOpusPages } from "./ogg.ts";
 

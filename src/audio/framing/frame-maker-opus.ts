@@ -7,7 +7,7 @@
  */
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { QuietTail } from "../analysis/quiet-tail.ts";
-import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-codec.ts";
+import { OPUS_LOOKAHEAD_48K } from "../codecs/opus-lookahead.ts";
 import { concealmentPacket, opusPacketSamples48k } from "../codecs/opus-packet.ts";
 import type { OpusPool, OpusStream } from "../codecs/opus-pool.ts";
 import { RateConverter } from "../resample/rate-converter.ts";

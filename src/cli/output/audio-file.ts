@@ -1,6 +1,5 @@
 /** Writes frames into a file as they come: WAV, Ogg Opus, MP3 or the bare frames; `-` is stdout, bare. */
-import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
-import { OPUS_LOOKAHEAD_48K } from "../../audio/codecs/opus-codec.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../audio/codecs/opus-lookahead.ts";
 import { opusPacketSamples48k } from "../../audio/codecs/opus-packet.ts";
 import { OggOpusWriter } from "../../audio/containers/ogg.ts";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/containers/wav.ts";
@@ -147,6 +146,7 @@ const MP3_KBPS: Readonly<Record<number, number>> = { 22050: 32, 24000: 48, 44100
 
 async function mp3Wrapper(format: AudioFormat): Promise<Wrapper> {
   const { sampleRate } = AUDIO_FORMATS[format];
+  const { createMp3Encoder } = await import("../../audio/codecs/mp3.ts");
   const encoder = await createMp3Encoder({ sampleRate, bitrateKbps: MP3_KBPS[sampleRate] ?? 0 });
   return {
     header: () => NO_BYTES,

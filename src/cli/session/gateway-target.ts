@@ -5,7 +5,6 @@ import { text } from "node:stream/consumers";
 import type { Config } from "../../config.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Io } from "../io.ts";
-import { startWithUpstream } from "../serve/start.ts";
 import { gatewayUrl } from "./join-session.ts";
 
 interface GatewayTarget {
@@ -69,6 +68,8 @@ async function startOwn({ clock, env }: Io, settings: Config): Promise<GatewayTa
     keysFile: "",
     logLevel: "silent",
   };
+  // Most gateways are there: whoever joins one, or only asks whether one is there, need not load a server.
+  const { startWithUpstream } = await import("../serve/start.ts");
   const gateway = await startWithUpstream({ config, log: silentLog, clock, env });
   return { baseUrl: gateway.url, close: () => gateway.close() };
 }

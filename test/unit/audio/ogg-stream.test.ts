@@ -1,8 +1,8 @@
 import { OggOpusDecoder } from "ogg-opus-decoder";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-codec.ts";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-lookahead.ts";
 import { OggOpusStream } from "../../../src/audio/containers/ogg-stream.ts";
 import { pagesOf } from "../../helpers/ogg-pages.ts";
 import { peakHz, tone } from "./helpers.ts";
