@@ -158,12 +158,15 @@ export function temporaryFolder(): Disposable & { file(name: string): string } {
   };
 }
 
-/** One `voicewire serve` and a folder for all tests of a block; the URL is there while they run. */
-export function useServed(): { readonly url: string; readonly stdout: string; file(name: string): string } {
+/** One `voicewire serve` and a folder for all tests of a block; what it is stands there while they run. */
+export function useServed(
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): { readonly url: string; readonly stdout: string; readonly program: Program; file(name: string): string } {
   const folder = temporaryFolder();
   let served: Served | undefined;
   beforeAll(async () => {
-    served = await serve(["--log-level", "warn"]);
+    served = await serve(["--log-level", "warn", ...args], env);
   });
   afterAll(async () => {
     await served?.program[Symbol.asyncDispose]();
@@ -179,6 +182,9 @@ export function useServed(): { readonly url: string; readonly stdout: string; fi
     },
     get stdout() {
       return known().program.stdout.toString();
+    },
+    get program() {
+      return known().program;
     },
     file: folder.file,
   };

@@ -155,6 +155,60 @@ describe.skipIf(missing !== undefined)(
   },
 );
 
+const SECRETS = {
+  ELEVENLABS_API_KEY: "sk_1",
+  VOICEWIRE_TWILIO_AUTH_TOKEN: "tw_2",
+  Some_Secret: "so_3",
+};
+
+// One program: its start with the built-in service takes most of the time of these tests.
+describe.skipIf(missing !== undefined)(
+  `voicewire serve, with settings${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    const served = useServed(["--max-uploads-per-client", "5", "--public-url", "wss://voice.example.com"], {
+      ...SECRETS,
+      VOICEWIRE_FAULTS: "1",
+      VOICEWIRE_LOG_LEVEL: "warn",
+    });
+
+    test("holds each client address to its uploads, and its own service not to those of one address", async () => {
+      const pid = await servicePid(served.program.child.pid);
+      const sent: ClientRequest[] = [];
+      const begin = (localAddress: string) => {
+        const upload = request(`${served.url}/v1/audio-isolation`, {
+          method: "POST",
+          headers: { "content-type": "multipart/form-data; boundary=xyz" },
+          localAddress,
+          agent: false,
+        });
+        upload.on("error", () => undefined);
+        upload.write('--xyz\r\ncontent-disposition: form-data; name="audio"; filename="a"\r\n\r\nRIFF');
+        sent.push(upload);
+        return upload;
+      };
+      for (const address of ["127.0.0.1", "127.0.0.2"]) for (let at = 0; at < 5; at += 1) begin(address);
+      await until(() => openTemporaryFiles(pid) === 10);
+      const [answer] = (await once(begin("127.0.0.1"), "response")) as [IncomingMessage];
+      expect(answer.statusCode).toBe(429);
+      for (const upload of sent) upload.destroy();
+      await until(() => openTemporaryFiles(pid) === 0);
+    });
+
+    test("its service has no secret in its environment and its arguments", async () => {
+      const pid = await servicePid(served.program.child.pid);
+      const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+      expect(environment).toContain("VOICEWIRE_LOG_LEVEL=warn");
+      expect(environment.filter((one) => /_(?:key|token|secret)=/i.test(one))).toEqual([]);
+      const shown = [...environment, readFileSync(`/proc/${pid}/cmdline`, "utf8")].join("\n");
+      for (const secret of Object.values(SECRETS)) expect(shown).not.toContain(secret);
+    });
+
+    test("a request's scripted fault is obeyed with VOICEWIRE_FAULTS=1", async () => {
+      expect(await statusWithFault(served.url)).toBe(503);
+    });
+  },
+);
+
 describe.skipIf(missing !== undefined)(
   `voicewire serve${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   { concurrent: true },
@@ -173,31 +227,6 @@ describe.skipIf(missing !== undefined)(
       expect(said.code).toBe(0);
       expect((await program.ended).code).toBe(0);
       await until(() => !isAlive(pid));
-    });
-
-    test("holds each client address to its uploads, and its own service not to those of one address", async () => {
-      const { program, url } = await serve(["--max-uploads-per-client", "5"]);
-      await using _ = program;
-      const pid = await servicePid(program.child.pid);
-      const sent: ClientRequest[] = [];
-      const begin = (localAddress: string) => {
-        const upload = request(`${url}/v1/audio-isolation`, {
-          method: "POST",
-          headers: { "content-type": "multipart/form-data; boundary=xyz" },
-          localAddress,
-          agent: false,
-        });
-        upload.on("error", () => undefined);
-        upload.write('--xyz\r\ncontent-disposition: form-data; name="audio"; filename="a"\r\n\r\nRIFF');
-        sent.push(upload);
-        return upload;
-      };
-      for (const address of ["127.0.0.1", "127.0.0.2"]) for (let at = 0; at < 5; at += 1) begin(address);
-      await until(() => openTemporaryFiles(pid) === 10);
-      const [answer] = (await once(begin("127.0.0.1"), "response")) as [IncomingMessage];
-      expect(answer.statusCode).toBe(429);
-      for (const upload of sent) upload.destroy();
-      await until(() => openTemporaryFiles(pid) === 0);
     });
 
     test("with keys listens on every address without --insecure, and lets in who shows one", async () => {
@@ -273,31 +302,6 @@ describe.skipIf(missing !== undefined)(
       program.child.kill("SIGKILL");
       await until(() => !isAlive(after));
       speaking.child.kill("SIGKILL");
-    });
-
-    test("its service has no secret in its environment and its arguments", async () => {
-      const secrets = {
-        ELEVENLABS_API_KEY: "sk_1",
-        VOICEWIRE_TWILIO_AUTH_TOKEN: "tw_2",
-        Some_Secret: "so_3",
-      };
-      const { program } = await serve(["--public-url", "wss://voice.example.com"], {
-        ...secrets,
-        VOICEWIRE_LOG_LEVEL: "warn",
-      });
-      await using _ = program;
-      const pid = await servicePid(program.child.pid);
-      const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-      expect(environment).toContain("VOICEWIRE_LOG_LEVEL=warn");
-      expect(environment.filter((one) => /_(?:key|token|secret)=/i.test(one))).toEqual([]);
-      const shown = [...environment, readFileSync(`/proc/${pid}/cmdline`, "utf8")].join("\n");
-      for (const secret of Object.values(secrets)) expect(shown).not.toContain(secret);
-    });
-
-    test("a request's scripted fault is obeyed with VOICEWIRE_FAULTS=1", async () => {
-      const { program, url } = await serve([], { VOICEWIRE_FAULTS: "1" });
-      await using _ = program;
-      expect(await statusWithFault(url)).toBe(503);
     });
 
     test("a service that hangs is killed and comes back on its port, and the gateway speaks again", async () => {
