@@ -105,7 +105,7 @@ export class Cluster {
       const onLost = (sessionId: string): void => sessions.end(sessionId, movedAway());
       placement = new Placement({ ...options, nodes, sessions: () => sessions.count });
       opened.push(placement);
-      const owners = await open(SessionOwners.open({ bus, nodes, log, onLost }));
+      const owners = await open(SessionOwners.open({ bus, nodes, clock, log, onLost }));
       const entering = new Map<string, number>();
       const isAwaited = (sessionId: string): boolean => entering.has(sessionId);
       const takeover = await open(Takeover.open({ ...options, nodes, owners, placement, isAwaited }));

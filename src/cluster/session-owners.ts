@@ -3,6 +3,7 @@
  * An owner that is gone is followed by whoever claims next; its epoch is older then, and it ends the session when it sees that.
  */
 import { GatewayError } from "../errors.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import type { Bus, BusHandle, Entry, TableChange } from "./bus/bus.ts";
 import { isLiving, type NodeRegistry } from "./bus/node-registry.ts";
@@ -22,12 +23,15 @@ export interface SessionOwnersOptions {
   readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find" | "heirOf">;
   /** Another node owns this session now: what is here of it has to end. */
   readonly onLost: (sessionId: string) => void;
+  readonly clock: Clock;
   readonly log?: Logger;
 }
 
 const PREFIX = "session.";
 /** Where two nodes claim at the same time one wins; more tries than this are a fault. */
 const CLAIM_TRIES = 5;
+/** So long behind a loss another node's last try to connect (3 s) and its claim (2 s) may take. */
+const RETURN_MS = 5000;
 /** Entries that are read at the same time. */
 const ASKED_AT_ONCE = 64;
 
@@ -40,6 +44,9 @@ export class SessionOwners {
   readonly #held = new Map<string, Entry>();
   /** Held, and not seen in the store since: a loss of the bus may hide that they are gone. */
   readonly #unseen = new Set<string>();
+  /** Sessions of other nodes when the bus was lost, until the store has them again: it may have come back empty. */
+  readonly #returning = new Map<string, SessionOwner>();
+  #returned: Timer | undefined;
   #handles: readonly BusHandle[] = [];
   #takeovers = 0;
   #lost = 0;
@@ -57,7 +64,10 @@ export class SessionOwners {
     owners.#handles = [
       await bus.owners.watch(PREFIX, (change) => owners.#changed(change)),
       bus.onState((state) => {
-        if (state === "up") owners.#claimUnseen();
+        if (state === "lost") owners.#expectAll();
+        if (state !== "up") return;
+        owners.#claimUnseen();
+        owners.#expectNoLonger();
       }),
     ];
     return owners;
@@ -86,7 +96,10 @@ export class SessionOwners {
   /** As the store has it now, or who goes on with it; undefined: nobody. Rejects as the bus does. */
   async lookUp(sessionId: string): Promise<SessionOwner | undefined> {
     const entry = await this.#options.bus.owners.find(keyOf(sessionId));
-    if (entry === undefined) return undefined;
+    if (entry === undefined) {
+      this.#refuseWhileReturning(sessionId);
+      return undefined;
+    }
     const owner = this.#ownerOf(entry);
     if (owner === undefined) return undefined;
     return (await this.#lives(owner)) ? owner : this.#heirOf(owner);
@@ -96,6 +109,10 @@ export class SessionOwners {
   async claim(sessionId: string): Promise<SessionOwner> {
     const { owners } = this.#options.bus;
     const key = keyOf(sessionId);
+    // Claimed here, it would end at its owner, who has its speech.
+    if (this.#returning.has(sessionId) && (await owners.find(key)) === undefined) {
+      this.#refuseWhileReturning(sessionId);
+    }
     for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
       const { isOurs, entry } = await owners.claim(key, this.#value);
       if (isOurs) return this.#hold(sessionId, entry);
@@ -163,6 +180,7 @@ export class SessionOwners {
   /** Idempotent. Entries stay until they are released, or their node is gone. */
   close(): void {
     for (const handle of this.#handles) handle.close();
+    this.#returned?.cancel();
   }
 
   get #log(): Logger {
@@ -182,6 +200,7 @@ export class SessionOwners {
     const sessionId = sessionOf(key);
     if (sessionId === null) return;
     const owner = entry === undefined ? undefined : this.#ownerOf(entry);
+    if (owner !== undefined && this.#options.bus.state === "up") this.#returning.delete(sessionId);
     if (owner === undefined) this.#known.delete(sessionId);
     else this.#known.set(sessionId, owner);
     const held = this.#held.get(sessionId);
@@ -191,6 +210,28 @@ export class SessionOwners {
     // What this process has just written may be seen before its call returns.
     else if (entry !== undefined && owner.isHere) this.#held.set(sessionId, entry);
     else this.#lose(sessionId);
+  }
+
+  #expectAll(): void {
+    this.#returned?.cancel();
+    for (const [sessionId, owner] of this.#known) if (!owner.isHere) this.#returning.set(sessionId, owner);
+  }
+
+  #expectNoLonger(): void {
+    const { clock } = this.#options;
+    this.#returned?.cancel();
+    this.#returned = clock.at(clock.nowMs() + RETURN_MS, () => this.#returning.clear());
+  }
+
+  /** Throws bus_lost where the store does not have the session's entry, and its owner may write it again. */
+  #refuseWhileReturning(sessionId: string): void {
+    const owner = this.#returning.get(sessionId);
+    if (owner === undefined) return;
+    const view = this.#options.nodes.find(owner.node);
+    if (view?.incarnation !== owner.incarnation || !isLiving(view)) return;
+    throw new GatewayError("bus_lost", "Session's node has not come back to the bus yet: try again", {
+      retryAfterMs: 500,
+    });
   }
 
   #claimUnseen(): void {

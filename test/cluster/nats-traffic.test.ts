@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { OWNER_WRITES } from "../../bench/kit/simulation/bus-load.ts";
 import { NatsBus } from "../../src/cluster/bus/nats-bus.ts";
 import { SessionOwners } from "../../src/cluster/session-owners.ts";
+import { systemClock } from "../../src/kit/clock.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 
@@ -51,6 +52,7 @@ describe.skipIf(isNatsMissing)(`writes of owners at nats-server${IF_NATS_MISSING
               find: () => undefined,
               heirOf: () => undefined,
             },
+            clock: systemClock,
             onLost: () => undefined,
           }),
         ),

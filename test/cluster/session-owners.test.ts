@@ -22,7 +22,8 @@ async function cluster() {
       onReplaced: () => undefined,
     });
     const lost: string[] = [];
-    const owners = await SessionOwners.open({ bus, nodes, onLost: (sessionId) => lost.push(sessionId) });
+    const onLost = (sessionId: string) => lost.push(sessionId);
+    const owners = await SessionOwners.open({ bus, nodes, clock: bus.clock, onLost });
     await settle();
     return { bus, nodes, owners, lost };
   };
@@ -147,6 +148,58 @@ describe("session owners", () => {
     await pass(1500);
     expect(await b.owners.claim("s")).toMatchObject({ node: "a", isHere: false });
     expect(a.lost).toEqual([]);
+  });
+
+  it("where the store was lost, nobody takes the session of a node that comes back to it later", async () => {
+    const { hub, join, pass } = await cluster();
+    const [a, b] = [await join("a"), await join("b")];
+    await pass(500);
+    await a.owners.claim("s");
+    await settle();
+    for (const { bus } of [a, b]) bus.cut();
+    await settle();
+    hub.loseStore();
+    b.bus.heal();
+    await pass(1000);
+    const refused = { code: "bus_lost", retryAfterMs: 500 };
+    await expect(b.owners.claim("s")).rejects.toMatchObject(refused);
+    await expect(b.owners.lookUp("s")).rejects.toMatchObject(refused);
+    expect(await b.owners.claim("another")).toMatchObject({ isHere: true });
+    a.bus.heal();
+    await pass(1000);
+    expect(await b.owners.claim("s")).toMatchObject({ node: "a", isHere: false });
+    expect(a.lost).toEqual([]);
+  });
+
+  it("where the store was lost, the session of a node that stays away is free once that is gone", async () => {
+    const { hub, join, pass } = await cluster();
+    const [a, b] = [await join("a"), await join("b")];
+    await pass(500);
+    await a.owners.claim("s");
+    await settle();
+    for (const { bus } of [a, b]) bus.cut();
+    await settle();
+    hub.loseStore();
+    b.bus.heal();
+    await pass(4000);
+    expect(await b.owners.claim("s")).toMatchObject({ node: "b", isHere: true });
+  });
+
+  it("where the store was lost, a session that its owner does not write again is free", async () => {
+    const { hub, join, pass } = await cluster();
+    const [a, b] = [await join("a"), await join("b")];
+    await pass(500);
+    await a.owners.claim("s");
+    await settle();
+    for (const { bus } of [a, b]) bus.cut();
+    await settle();
+    hub.loseStore();
+    a.owners.release("s");
+    for (const { bus } of [a, b]) bus.heal();
+    await pass(1000);
+    await expect(b.owners.claim("s")).rejects.toMatchObject({ code: "bus_lost" });
+    await pass(4500);
+    expect(await b.owners.claim("s")).toMatchObject({ node: "b", isHere: true });
   });
 
   it("claims are refused while the bus is lost", async () => {

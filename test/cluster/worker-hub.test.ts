@@ -24,7 +24,7 @@ async function startWorker(hub: WorkerHub, name: string) {
   const seat = hub.serve(far, never);
   const bus = new ProcessBus({ stream, clock: systemClock, log: watchedLog });
   const nodes = await NodeRegistry.join(bus, { name, facts: FACTS, onReplaced: never });
-  const owners = await SessionOwners.open({ bus, nodes, onLost: never });
+  const owners = await SessionOwners.open({ bus, nodes, clock: systemClock, onLost: never });
   const seen: string[] = [];
   nodes.onChange((node: NodeView) => seen.push(`${node.name} ${node.state}`));
   return { stream, seat, bus, nodes, owners, seen };
