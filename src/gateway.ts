@@ -647,7 +647,7 @@ async function listenToOperators(
     liveFolder: options.pageFolder === undefined ? undefined : join(options.pageFolder, "admin"),
     upstream: () => upstreamState(upstream),
     details: () => ({
-      ...(cluster === null ? {} : { bus: cluster.busState }),
+      ...(cluster === null ? {} : { bus: cluster.isBusReached ? "up" : "lost" }),
       ...(ledger === null ? {} : { ledger: ledger.state }),
       ...(recordings === null ? {} : { recordings: recordings.state }),
     }),

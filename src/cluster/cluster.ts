@@ -8,7 +8,7 @@ import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { NodeFigures } from "../metrics/prometheus.ts";
 import type { PlaceAsking, SessionPlace } from "../session/place.ts";
-import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
+import type { Bus, BusHandle } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
 import { isLiving, NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
@@ -152,8 +152,9 @@ export class Cluster {
     return this.#takeover.keeper;
   }
 
-  get busState(): BusState {
-    return this.#options.bus.state;
+  /** Whether nats-server is reached: a node that started alone has its bus before that. */
+  get isBusReached(): boolean {
+    return this.#options.bus.isReached;
   }
 
   /** Other nodes are not reached: they may go on with this node's sessions. */
@@ -171,7 +172,7 @@ export class Cluster {
       owned: this.#owners.sizes.held,
       kept: this.#takeover.kept,
       nodes,
-      isBusUp: bus.state === "up",
+      isBusUp: bus.isReached,
       waitingBytes: bus.waitingBytes,
       usedTokens: this.#tokens.held,
       refused: this.#refused,

@@ -221,9 +221,13 @@ describe.skipIf(missing !== undefined)(
       expect(first.stderr).toContain("this node is alone until it can");
       using before = await LiveClient.connect(one.url, "/live/before?format=none");
       await expectHeard(one.url, one.url, "alone");
+      const opsUrl = /Ops {3}(http:\S+)\/metrics\n/.exec(first.stdout.toString())?.[1] ?? "";
+      const readiness = async (): Promise<unknown> => (await fetch(`${opsUrl}/readyz`)).json();
+      expect(await readiness()).toMatchObject({ status: "ready", bus: "lost" });
       await using _server = await NatsServer.start({ port });
       const hasCome = (program: Program) => program.stderr.includes("this node is one of several");
       await first.until(() => hasCome(first));
+      expect(await readiness()).toMatchObject({ status: "ready", bus: "up" });
       const two = await serveNode(bus);
       await using _second = two.program;
       using after = await LiveClient.connect(two.url, "/live/before?role=listener&format=ulaw_8000");

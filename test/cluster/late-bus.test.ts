@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Bus } from "../../src/cluster/bus/bus.ts";
 import { LateBus } from "../../src/cluster/bus/late-bus.ts";
-import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { type ErrorCode, GatewayError } from "../../src/errors.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { watchedLog } from "../helpers/watched-log.ts";
@@ -23,7 +23,7 @@ async function startAlone(code: ErrorCode = "bus_lost") {
   const other = hub.open();
   let isUp = false;
   let tries = 0;
-  const opened: Bus[] = [];
+  const opened: MemoryBus[] = [];
   const connect = async (): Promise<Bus> => {
     tries += 1;
     if (!isUp) throw new GatewayError(code, "No server");
@@ -88,6 +88,16 @@ describe("a bus that comes late", () => {
     expect(text(await other.request("q", bytes(""), { timeoutMs: 1000 }))).toBe("here");
     await bus.close();
     expect(states).toEqual(["lost", "up", "closed"]);
+  });
+
+  it("is up at once, and reaches its server when that is there", async () => {
+    const { bus, opened, comes } = await startAlone();
+    expect([bus.state, bus.isReached]).toEqual(["up", false]);
+    await comes();
+    expect([bus.state, bus.isReached]).toEqual(["up", true]);
+    for (const server of opened) server.cut();
+    expect(bus.isReached).toBe(false);
+    await bus.close();
   });
 
   it("watchers hear what differs there, and entries of before are good no more", async () => {

@@ -81,6 +81,8 @@ export interface Bus {
   /** Longest message, without its subject. */
   readonly maxMessageBytes: number;
   readonly state: BusState;
+  /** Whether its server is reached. A bus that works for a node alone until then is up, and does not reach it. */
+  readonly isReached: boolean;
   /** Bytes that were published and have not reached the server, about. */
   readonly waitingBytes: number;
   /** Called with each change. What was published while a listener's bus was lost never comes: state is to be asked for again. */

@@ -89,6 +89,10 @@ export class LateBus implements Bus {
     return this.#bus.state;
   }
 
+  get isReached(): boolean {
+    return this.#hasCome && this.#bus.isReached;
+  }
+
   get leaseMs(): number {
     return this.#bus.leaseMs;
   }

@@ -184,6 +184,10 @@ export class MemoryBus implements Bus {
     return this.#state;
   }
 
+  get isReached(): boolean {
+    return this.#state === "up";
+  }
+
   get waitingBytes(): number {
     return this.#waitingBytes;
   }

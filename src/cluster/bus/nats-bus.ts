@@ -117,6 +117,10 @@ export class NatsBus implements Bus {
     return this.#link.state;
   }
 
+  get isReached(): boolean {
+    return this.state === "up";
+  }
+
   /** The version of the server that it was connected to last. */
   get serverVersion(): string {
     return this.#serverVersion;

@@ -81,6 +81,10 @@ export class ProcessBus implements Bus {
     return this.#state;
   }
 
+  get isReached(): boolean {
+    return this.#state === "up";
+  }
+
   get waitingBytes(): number {
     return this.#wire.waitingBytes;
   }
