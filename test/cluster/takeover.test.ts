@@ -1,9 +1,11 @@
 /** A node dies in the middle of a sentence: another one goes on with it. Gateways that share a bus in memory. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { encodeHeartbeat, HEARTBEATS } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import type { Logger } from "../../src/kit/log.ts";
 import { courseOf } from "../../src/recording/course.ts";
 import { replay } from "../../src/recording/player.ts";
 import { temporaryFolder } from "../cli/program.ts";
@@ -12,6 +14,7 @@ import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-
 import { recordingsIn } from "../helpers/recordings.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { watchedLog } from "../helpers/watched-log.ts";
 
 const TEXT = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen.";
 const FRAME_MS = 20;
@@ -30,11 +33,15 @@ interface TestNode {
   readonly bus: MemoryBus;
 }
 
-async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promise<TestNode> {
+async function startNode(
+  hub: MemoryHub,
+  settings: Partial<Config> = {},
+  log: Logger = watchedLog,
+): Promise<TestNode> {
   const bus = hub.open();
   names += 1;
   const cluster = { nodeName: `node-${names}`, connect: () => Promise.resolve(bus) };
-  return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster }) };
+  return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster, log }) };
 }
 
 /** Two that know each other: each has told the other of its sessions. */
@@ -246,6 +253,34 @@ describe.concurrent("the session's node is cut off from the others in the middle
 });
 
 describe.concurrent("a session that goes on at another node", () => {
+  it("is logged and taken over once, however often its node is said to be gone", async () => {
+    const hub = new MemoryHub({ clock: systemClock });
+    const lines: object[] = [];
+    const warn = (fields: object, message: string): void => {
+      if (message === "A node is gone: its sessions go on") lines.push(fields);
+    };
+    const heard = await heartbeatsOf(hub);
+    const one = await startNode(hub);
+    const two = await startNode(hub, {}, { ...watchedLog, warn });
+    const buddyOfOne = () => [...heard.values()][0]?.facts.buddy;
+    await until("one tells two of its sessions", () => typeof buddyOfOne() === "string");
+    await using client = await TestClient.connect(one.gateway, "/live/said-twice?format=none");
+    await client.next("hello");
+    const figures = async () => (await fetch(`${two.gateway.opsUrl}/metrics`)).text();
+    await expect.poll(figures, { timeout: 10_000 }).toContain("voicewire_cluster_sessions_kept 1\n");
+    const [said] = heard.values();
+    if (said === undefined) throw new Error("No heartbeat of one");
+    const other = hub.open();
+    one.bus.cut();
+    hub.leases.delete(said.name);
+    for (let times = 0; times < 2; times += 1) {
+      other.publish(HEARTBEATS, encodeHeartbeat({ ...said, isLeaving: true }));
+    }
+    await until("it goes on", () => two.gateway.counters.sessionsOpened === 1);
+    expect(lines).toEqual([{ sessions: 1 }]);
+    await Promise.all([one.gateway.close(), two.gateway.close()]);
+  });
+
   it("was asked for by two owners: the ledger has each request with its owner's epoch", async () => {
     using folder = temporaryFolder();
     const ledger = folder.file("usage.jsonl");

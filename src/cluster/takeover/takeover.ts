@@ -55,6 +55,8 @@ export class Takeover {
   readonly #received = new Map<string, Replica>();
   /** Sessions on their way from here to another node: this one's, and those of nodes that are gone. */
   readonly #passedOn = new Map<string, Promise<void>>();
+  /** Processes whose sessions go on now: that they are gone may be said again meanwhile. */
+  readonly #leaving = new Set<string>();
   #takenOver = 0;
 
   private constructor(options: TakeoverOptions, replicator: Replicator, replicas: Replicas) {
@@ -139,6 +141,16 @@ export class Takeover {
 
   /** Its sessions go on, here or where a new session would be opened. */
   async processGone(incarnation: string): Promise<void> {
+    if (this.#leaving.has(incarnation)) return;
+    this.#leaving.add(incarnation);
+    try {
+      await this.#goOnWithAllOf(incarnation);
+    } finally {
+      this.#leaving.delete(incarnation);
+    }
+  }
+
+  async #goOnWithAllOf(incarnation: string): Promise<void> {
     const ids = this.#replicas.of(incarnation);
     if (ids.length > 0) {
       this.#options.log.warn({ sessions: ids.length }, "A node is gone: its sessions go on");
