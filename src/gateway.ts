@@ -508,6 +508,7 @@ async function joinCluster(
         return sessions.count;
       },
       has: (sessionId) => sessions.has(sessionId),
+      leave: () => sessions.leave(),
       end: (sessionId, error) => {
         if (sessions.has(sessionId)) sessions.get(sessionId).close(error);
       },

@@ -90,6 +90,7 @@ export class Cluster {
     const onReplaced = (): void => {
       log.error({ node: name }, "Another process has this node's name: no new sessions here");
       if (cluster !== null) cluster.#isReplaced = true;
+      sessions.leave();
     };
     const facts = { url: "", load: 0, isDraining: false, buddy: null, machine: hostname() };
     let placement: Placement | null = null;

@@ -91,6 +91,15 @@ it("a node without its bus says so, and is ready", async () => {
   }
 });
 
+it("a node whose name another process has is not ready: it takes no new sessions", async () => {
+  await using pair = await startNodes(upstream.url);
+  const { hub, one } = pair;
+  hub.leases.delete(one.name);
+  await hub.open().leases.claim(one.name, new TextEncoder().encode("another-process"));
+  await expect.poll(() => readiness(one), { timeout: 10_000 }).toEqual({ status: 503, bus: "up" });
+  expect(await readiness(pair.two)).toEqual({ status: 200, bus: "up" });
+});
+
 it("the metrics are those of docs/configuration.md; a gateway that is alone has none", async () => {
   const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
   const inDocs = [...page.matchAll(/^\| `(voicewire_cluster_\w+)` \|/gm)].map(([, name]) => name);

@@ -247,6 +247,23 @@ describe("node registry", () => {
     expect([b.isReplaced, again.isReplaced]).toEqual([true, false]);
   });
 
+  it("two processes with one name do not take one another for their own past: sessions would go to and fro", async () => {
+    const { join, pass } = await cluster();
+    const b = await join("b");
+    await pass(1000);
+    b.bus.hang();
+    const joining = join("b");
+    await pass(3500);
+    const again = await joining;
+    await pass(700);
+    for (const { seen } of [b, again]) seen.length = 0;
+    b.bus.wake();
+    await pass(2000);
+    expect(b.isReplaced).toBe(true);
+    expect([b.seen, again.seen]).toEqual([[], []]);
+    expect(again.registry.find("b")?.incarnation).toBe(again.registry.incarnation);
+  });
+
   it("who is cut off judges nobody, and has its name again when it is back", async () => {
     const { hub, join, pass } = await cluster();
     const [a, b] = [await join("a"), await join("b")];

@@ -177,11 +177,7 @@ export class NodeRegistry {
     );
     this.#lookedAtMs = this.#clock.nowMs();
     this.#every(LOOK_MS, "look", () => this.#look());
-    this.#every(RENEW_MS, "renew", () => {
-      this.#renewing ??= this.#renew().finally(() => {
-        this.#renewing = null;
-      });
-    });
+    this.#every(RENEW_MS, "renew", () => this.#renewNow());
     this.#sendHeartbeat(false);
     this.#every(HEARTBEAT_MS, "heartbeat", () => this.#sendHeartbeat(false));
   }
@@ -217,6 +213,12 @@ export class NodeRegistry {
 
   #isMine(entry: Entry): boolean {
     return new TextDecoder().decode(entry.value) === this.incarnation;
+  }
+
+  #renewNow(): void {
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = null;
+    });
   }
 
   async #renew(): Promise<void> {
@@ -256,6 +258,11 @@ export class NodeRegistry {
     const heartbeat = decodeHeartbeat(bytes);
     if (heartbeat === undefined) return;
     const { version, name, incarnation, facts, isLeaving } = heartbeat;
+    if (name === this.name && incarnation !== this.incarnation) {
+      // The lease says which of the two has the name. Believed, each would go on with the other's sessions in turns.
+      this.#renewNow();
+      return;
+    }
     const known = this.#peers.get(name);
     if (isLeaving) {
       // Sessions of a node that was not heard before are found, too: their entries are read where they are needed.

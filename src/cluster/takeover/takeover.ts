@@ -17,6 +17,8 @@ import { type KeptSession, Replicator } from "./replicator.ts";
 
 /** This node's sessions. */
 export interface NodeSessions {
+  /** Load balancers are to send nobody here any more. */
+  leave(): void;
   [Symbol.iterator](): Iterator<KeptSession>;
   readonly count: number;
   has(sessionId: string): boolean;
