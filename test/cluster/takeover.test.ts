@@ -396,6 +396,27 @@ describe.concurrent("a node drains", () => {
     expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
   });
 
+  it("though its buddy's store is slow", async () => {
+    await using nodes = await startPair({ drainMs: 300 });
+    const { owners } = nodes.two.bus;
+    const takeOver = owners.takeOver.bind(owners);
+    owners.takeOver = async (...asked) => {
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      return takeOver(...asked);
+    };
+    const path = `/live/slow?${QUERY}&role=both`;
+    await using client = await TestClient.connect(nodes.one.gateway, path);
+    await client.next("hello");
+    client.send({ type: "speak", text: TEXT, voice_id: "v" });
+    await client.until(() => heardWords(client).length >= 2);
+    await nodes.one.gateway.drain();
+    await client.untilClosed();
+    const heard = heardWords(client);
+    await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
+    await again.next("utterance.done");
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+  });
+
   it("and who comes for a session that is on its way to its buddy takes none of its speech", async () => {
     await using nodes = await startPair({ drainMs: 300 });
     const path = `/live/on-its-way?${QUERY}&role=both`;

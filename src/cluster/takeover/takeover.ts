@@ -43,8 +43,8 @@ export interface TakeoverOptions {
 
 /** Text of other nodes' sessions that is kept here, UTF-16 code units: 10,000 sessions with 6,000 characters each. */
 const MAX_REPLICA_CHARS = 64 * 1024 * 1024;
-/** The other node writes one entry and opens the session. */
-const HAND_OVER_MS = 2000;
+/** The other node reads and writes an entry, each of which may take its store 2 s, and opens the session. */
+const HAND_OVER_MS = 5000;
 /** Sessions that are claimed at once: the store answers some thousand a second. */
 const TAKEN_AT_ONCE = 64;
 
