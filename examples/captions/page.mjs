@@ -35,7 +35,9 @@ const profile = encodeURIComponent(query.get("cue_profile") ?? "web");
 const source = new EventSource(`${session}/captions?wait=true&cue_profile=${profile}`);
 for (const type of EVENTS) source.addEventListener(type, ({ data }) => take(JSON.parse(data)));
 source.addEventListener("session.error", ({ data }) => say(JSON.parse(data).message));
-source.addEventListener("closed", () => {
+source.addEventListener("closed", ({ data }) => {
+  // Else the browser comes back by itself: to another node, or to a gateway that has started again.
+  if (JSON.parse(data).code !== "session_closed") return;
   source.close();
   say("The session has ended.");
 });

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningService, startService } from "../../src/service/service.ts";
+import { startPair } from "../cluster/pair.ts";
+import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";
 import { until } from "../helpers/until.ts";
@@ -64,6 +66,7 @@ describe.skipIf(missing !== null)(
     async function open(
       query: string,
       prepare: (page: Page) => Promise<unknown> = async () => undefined,
+      gatewayUrl: string | null = null,
     ): Promise<{ page: Page; lit: Lit[]; faults: string[] }> {
       const page = await browser.newPage();
       await prepare(page);
@@ -75,7 +78,9 @@ describe.skipIf(missing !== null)(
       );
       await page.addInitScript(NOTE_BEGIN);
       await page.addInitScript('addEventListener("word", ({ detail }) => globalThis.tellWord(detail))');
-      await page.goto(address + query);
+      const url = new URL(address + query);
+      if (gatewayUrl !== null) url.searchParams.set("gateway", gatewayUrl);
+      await page.goto(url.href);
       await becomesTrue(page, 'document.querySelector("#status").textContent.startsWith("Connected")');
       return { page, lit, faults };
     }
@@ -172,6 +177,25 @@ describe.skipIf(missing !== null)(
       await becomesTrue(page, `document.querySelector("${CAPTIONS}").childElementCount === 0`);
       expect(lit.map(({ text }) => text)).toContain("goes");
       expect(lit.map(({ text }) => text)).not.toContain("whole");
+      expect(faults).toEqual([]);
+    });
+
+    it("for OBS: captions go on at another node when the session's node is lost", { timeout: 60_000 }, async () => {
+      await using upstream = await startFakeUpstream(speaking({ msPerChar: 60 }));
+      await using nodes = await startPair(upstream.url);
+      await using speaker = await TestClient.connect(nodes.one.gateway, "/live/moves?role=speaker");
+      await speaker.next("hello");
+      const { page, lit, faults } = await open("&session=moves&obs=1", undefined, nodes.two.gateway.url);
+      const path = `${nodes.two.gateway.url}/live/moves/speak`;
+      const say = () => fetch(path, { method: "POST", body: JSON.stringify({ text: "One two three." }) });
+      await say();
+      await until("all words are lit", () => lit.length >= 3, { deadlineMs: 20_000 });
+      await becomesTrue(page, `document.querySelector("${CAPTIONS}").childElementCount === 0`);
+      nodes.one.bus.cut();
+      while ((await say()).status !== 202) await page.waitForTimeout(100);
+      await until("all words are lit again", () => lit.length >= 6, { deadlineMs: 20_000 });
+      const words = ["One", "two", "three"];
+      expect(lit.map(({ text }) => text)).toEqual([...words, ...words]);
       expect(faults).toEqual([]);
     });
   },
