@@ -180,7 +180,9 @@ describe.skipIf(missing !== null)(
       expect(faults).toEqual([]);
     });
 
-    it("for OBS: captions go on at another node when the session's node is lost", { timeout: 60_000 }, async () => {
+    it("for OBS: captions go on at another node when the session's node is lost", {
+      timeout: 60_000,
+    }, async () => {
       await using upstream = await startFakeUpstream(speaking({ msPerChar: 60 }));
       await using nodes = await startPair(upstream.url);
       await using speaker = await TestClient.connect(nodes.one.gateway, "/live/moves?role=speaker");
