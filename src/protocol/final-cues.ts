@@ -1,6 +1,7 @@
 /**
  * Which cues are settled: a cue is emitted ahead of its sound, and an interruption may still cut it. Events in, cues out
- * that nothing changes any more, in order.
+ * that nothing changes any more, in order, and none over another: the last one of an utterance may stay beyond its speech, and
+ * gives way to the next.
  */
 import { wordPlaces } from "./captions.ts";
 import type { CueEvent, Event } from "./events.ts";
@@ -10,6 +11,8 @@ const MAX_OPEN = 512;
 
 export class FinalCues {
   #open: { cue: CueEvent; isFinal: boolean }[] = [];
+  /** End of what was given out last. */
+  #lastEndMs = Number.NEGATIVE_INFINITY;
 
   /** `playheadMs`: what is before it has been played. Returns the cues that are settled by it. */
   push(event: Event, playheadMs: number): CueEvent[] {
@@ -17,29 +20,34 @@ export class FinalCues {
     else if (event.type === "interrupted" && event.next_ms !== null) {
       this.#cut(event.utterance_id, event.at_ms);
     } else if (event.type === "utterance.done") this.#settle(event.utterance_id);
-    return this.#take((cue) => cue.end_ms <= playheadMs);
+    return this.#giveOut(this.#take((cue) => cue.end_ms <= playheadMs));
   }
 
   /** Cues that may still be cut. */
   get open(): CueEvent[] {
-    return this.#open.map(({ cue }) => cue);
+    return behindOneAnother(
+      this.#open.map(({ cue }) => cue),
+      this.#lastEndMs,
+    );
   }
 
   /** Nothing follows: all that is left, as far as it was played. */
   flush(playedMs = Number.POSITIVE_INFINITY): CueEvent[] {
-    return this.#take(() => true)
-      .filter((cue) => cue.start_ms < playedMs)
-      .map((cue) => (cue.end_ms > playedMs ? cutCue(cue, playedMs) : cue));
+    const played = this.#take(() => true).filter((cue) => cue.start_ms < playedMs);
+    return this.#giveOut(played.map((cue) => (cue.end_ms > playedMs ? cutCue(cue, playedMs) : cue)));
   }
 
   /** Those that begin before `ms`: what may still come for them does not count. */
   takeBefore(ms: number): CueEvent[] {
-    return this.#take((cue) => cue.start_ms < ms);
+    return this.#giveOut(this.#take((cue) => cue.start_ms < ms));
   }
 
   #add(cue: CueEvent): void {
     let index = this.#open.length;
     while (index > 0 && (this.#open[index - 1]?.cue.start_ms ?? 0) > cue.start_ms) index -= 1;
+    const before = this.#open[index - 1];
+    if (before !== undefined && before.cue.start_ms < cue.start_ms && before.cue.end_ms > cue.start_ms)
+      before.cue = { ...before.cue, end_ms: cue.start_ms };
     this.#open.splice(index, 0, { cue, isFinal: false });
     const first = this.#open[0];
     if (this.#open.length > MAX_OPEN && first !== undefined) first.isFinal = true;
@@ -64,6 +72,22 @@ export class FinalCues {
     const behind = this.#open.findIndex(({ cue, isFinal }) => !isFinal && !isOver(cue));
     return this.#open.splice(0, behind < 0 ? this.#open.length : behind).map(({ cue }) => cue);
   }
+
+  #giveOut(cues: readonly CueEvent[]): CueEvent[] {
+    const given = behindOneAnother(cues, this.#lastEndMs);
+    this.#lastEndMs = given.at(-1)?.end_ms ?? this.#lastEndMs;
+    return given;
+  }
+}
+
+/** What was given out stays as it is: one that began before the end of the one before comes so much later. */
+function behindOneAnother(cues: readonly CueEvent[], lastEndMs: number): CueEvent[] {
+  let endMs = lastEndMs;
+  return cues.map((cue) => {
+    const lateMs = Math.max(0, endMs - cue.start_ms);
+    endMs = cue.end_ms + lateMs;
+    return lateMs === 0 ? cue : { ...cue, start_ms: cue.start_ms + lateMs, end_ms: endMs };
+  });
 }
 
 /** As far as it was played up to `atMs`, behind its start: with the words that had begun. */

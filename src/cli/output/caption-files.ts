@@ -31,7 +31,7 @@ interface CaptionFile {
 export class CaptionFiles {
   #originMs = 0;
   readonly #files: CaptionFile[] = [];
-  readonly #settling = new FinalCues();
+  #settling = new FinalCues();
   #lastWritten: CueEvent | undefined;
   #lastEndSeconds = 0;
   #count = 0;
@@ -59,6 +59,7 @@ export class CaptionFiles {
   /** Another timeline begins: cues that wait belong to the one before. */
   set originMs(ms: number) {
     this.#write(this.#settling.flush());
+    this.#settling = new FinalCues();
     this.#lastWritten = undefined;
     this.#originMs = ms;
   }
@@ -108,7 +109,7 @@ export class CaptionFiles {
   #isKnown(cue: CueEvent): boolean {
     const isSame = (other: CueEvent | undefined): boolean =>
       other?.utterance_id === cue.utterance_id &&
-      other.start_ms === cue.start_ms &&
+      spokenFrom(other) === spokenFrom(cue) &&
       other.start === cue.start;
     return isSame(this.#lastWritten) || this.#settling.open.some(isSame);
   }
@@ -125,6 +126,11 @@ export class CaptionFiles {
       for (const file of this.#files) file.write(file.format({ ...cue, startSeconds }, this.#count));
     }
   }
+}
+
+/** Where its speech begins, ms: what is shown may come later, behind the cue before. */
+function spokenFrom(cue: CueEvent): number {
+  return cue.lines.at(-1)?.words[0]?.start_ms ?? cue.start_ms;
 }
 
 function hasWordFrom(cue: CueEvent, atMs: number): boolean {

@@ -43,11 +43,6 @@ export class CueTracks {
     return track;
   }
 
-  /** When the last cue of a style disappears, seconds. */
-  endSecondsOf(style: CueStyle): number {
-    return this.#tracks.get(styleKey(style))?.lastEndSeconds ?? 0;
-  }
-
   /** Words in order, with the client's offsets, in seconds of the timeline. */
   push(words: readonly TimedWord[]): StyledCue[] {
     return this.#all((track) => track.push(words));

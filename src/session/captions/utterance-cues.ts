@@ -34,7 +34,7 @@ export class UtteranceCues {
   /** Voices whose end is not given to the builder yet. */
   #voicesAhead: readonly VoicePart[] = [];
   /** When the last cue disappears. */
-  lastEndSeconds: number;
+  #lastEndSeconds: number;
 
   readonly #voices: readonly VoicePart[];
   readonly #style: CueStyle;
@@ -45,7 +45,7 @@ export class UtteranceCues {
     this.#style = style;
     this.#voices = voices;
     this.#rollUp = style.mode === "roll-up" ? new RollUp() : null;
-    this.lastEndSeconds = notBeforeSeconds;
+    this.#lastEndSeconds = notBeforeSeconds;
     this.#spokenTo = from;
     this.#shown = new ShownText(text.clientEnd(from));
     this.#builder = this.#newBuilder();
@@ -90,7 +90,7 @@ export class UtteranceCues {
 
   /** With the client's offsets. */
   #placed(cues: readonly Cue[]): Cue[] {
-    this.lastEndSeconds = cues.at(-1)?.endSeconds ?? this.lastEndSeconds;
+    this.#lastEndSeconds = cues.at(-1)?.endSeconds ?? this.#lastEndSeconds;
     const placed = cues.map((cue) => {
       const lines = cue.lines.map((line) => ({
         ...line,
@@ -110,7 +110,7 @@ export class UtteranceCues {
     return new CueBuilder({
       breaks: new BoundaryFinder(),
       numbers: cueNumbers(this.#style),
-      notBeforeSeconds: this.lastEndSeconds,
+      notBeforeSeconds: this.#lastEndSeconds,
     });
   }
 

@@ -49,7 +49,6 @@ export interface WriteHeadOptions {
 export class WriteHead {
   readonly #options: WriteHeadOptions;
   readonly #splice: Splice;
-  #lastCues: CueTracks | null = null;
   readonly recent = new RecentAudio(MAX_RECENT_BYTES);
   readonly #reachTicks: number;
   /** How far behind the playhead audio is kept, and where that was asked last. */
@@ -202,7 +201,6 @@ export class WriteHead {
       const events = player?.utterance === utterance ? player.events : null;
       const isFollowed = utterance !== unplayed.at(-1);
       layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
-      this.#lastCues = utterance.transcript.cues ?? this.#lastCues;
     }
     player?.emitUpTo(this.#ticks);
   }
@@ -213,7 +211,6 @@ export class WriteHead {
     this.#isAlone = false;
     this.#options.under.cutTo(ticks);
     this.recent.clear();
-    this.#lastCues = null;
     this.#splice.forget();
     this.unsent.clear();
   }
@@ -231,12 +228,7 @@ export class WriteHead {
   #noteCues(utterance: Utterance, spokenStart: number): void {
     const styles = this.#options.output.cueStyles;
     if (styles.length === 0) return;
-    const before = this.#lastCues;
     const cues = utterance.transcript.withCues(() => new CueTracks(utterance));
-    for (const style of styles) {
-      const notBefore = before === cues ? 0 : (before?.endSecondsOf(style) ?? 0);
-      cues.add(style, spokenStart, Math.max(this.#ticks / TICKS_PER_SECOND, notBefore));
-    }
-    this.#lastCues = cues;
+    for (const style of styles) cues.add(style, spokenStart, this.#ticks / TICKS_PER_SECOND);
   }
 }

@@ -51,7 +51,7 @@ export interface CueOptions {
   readonly breaks: BreakSource;
   /** Default: those of `web`, pop-on. */
   readonly numbers?: CueNumbers;
-  /** A cue starts no earlier: where the utterance before left its last cue. */
+  /** A cue starts no earlier. */
   readonly notBeforeSeconds?: number;
 }
 

@@ -230,15 +230,18 @@ describe("cues", () => {
     expect(wordsOfCues(listener)[1]).toMatchObject({ text: "unbelievable", start: 3, end: 17 });
   });
 
-  it("cues of an utterance that comes later do not overlap the one that is still shown", () => {
+  it("come with the speech of an utterance behind a pause, though the last one would still be shown", () => {
     const { send, listener, answering } = start();
-    send({ type: "speak", text: "Yes.", voice_id: VOICE });
-    answering.run(500);
-    send({ type: "speak", text: "Then this here.", voice_id: VOICE });
-    answering.run(3000);
-    const [first, second] = listener.eventsOf("cue");
-    expect(first?.end_ms).toBeGreaterThan(listener.eventsOf("utterance.done")[0]?.end_ms ?? 0);
-    expect(second?.start_ms).toBeGreaterThanOrEqual(first?.end_ms ?? 0);
+    for (const text of ["Yes.", "No."]) {
+      send({ type: "speak", text, voice_id: VOICE });
+      answering.run(5000);
+    }
+    const cues = listener.eventsOf("cue");
+    const [done] = listener.eventsOf("utterance.done");
+    expect(shown(cues)).toEqual(["Yes.", "No."]);
+    expect(cues[0]?.end_ms).toBeGreaterThan(done?.end_ms ?? 0);
+    expect(cues[1]?.start_ms).toBe(done?.end_ms);
+    expect(cues[1]?.start_ms).toBe(cues[1]?.lines[0]?.words[0]?.start_ms);
   });
 
   it("show what the client wrote where it is spoken in other words", () => {

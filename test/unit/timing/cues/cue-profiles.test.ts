@@ -160,6 +160,19 @@ describe("FinalCues", () => {
     expect(spans(settling.flush(3500))).toEqual([[3000, 3500]]);
   });
 
+  it("give way to the next one, which comes later where they were emitted already", () => {
+    const settling = new FinalCues();
+    settling.push(cue("u", 0, 833), 0);
+    settling.push(cue("v", 400, 1233), 0);
+    expect(spans(settling.push(done("u", 400), 400))).toEqual([[0, 400]]);
+    expect(spans(settling.push(done("v", 800), 800))).toEqual([[400, 1233]]);
+    settling.push(cue("w", 800, 1633), 800);
+    expect(spans(settling.open)).toEqual([[1233, 2066]]);
+    expect(spans(settling.push(done("w", 1200), 1200))).toEqual([[1233, 2066]]);
+    settling.push(cue("x", 3000, 3500), 1200);
+    expect(spans(settling.flush(1200))).toEqual([]);
+  });
+
   it("end at a cut, and those behind it are not emitted", () => {
     const settling = new FinalCues();
     for (const emitted of [cue("u", 0, 1000), cue("u", 1000, 2000), cue("w", 2000, 3000)])
