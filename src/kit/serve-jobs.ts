@@ -3,6 +3,9 @@ import { parentPort } from "node:worker_threads";
 import { GatewayError } from "../errors.ts";
 import type { FromThread, ToThread } from "./worker-pool.ts";
 
+/** So long a thread stands still before it ends. */
+const STILL_MS = 50;
+
 /** To whoever opened the job. */
 export type SendReply<Reply> = (job: number, reply: Reply, transfer?: readonly ArrayBuffer[]) => void;
 
@@ -24,7 +27,8 @@ export async function serveJobs<Request, Reply>(
   try {
     const handle = await start((job, reply, transfer) => send({ kind: "reply", job, reply }, transfer));
     port.on("message", (message: ToThread<Request>) => {
-      if (message === null) send({ kind: "pong" });
+      if (message === "end") endStill();
+      else if (message === null) send({ kind: "pong" });
       else handle(message.job, message.request);
     });
     send({ kind: "ready" });
@@ -32,4 +36,13 @@ export async function serveJobs<Request, Reply>(
     const code = thrown instanceof GatewayError ? thrown.code : "internal";
     send({ kind: "unavailable", code, message: thrown instanceof Error ? thrown.message : String(thrown) });
   }
+}
+
+/**
+ * Node ends the whole process where a thread is ended while V8 still compiles its functions beside it ("Assertion failed:
+ * (data.first) != nullptr" in node_platform.cc). What runs no code has nothing to compile.
+ */
+function endStill(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STILL_MS);
+  process.exit();
 }

@@ -5,8 +5,8 @@
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, GatewayError } from "../errors.ts";
 
-/** What crosses to a thread. `null`: a ping. */
-export type ToThread<Request> = { readonly job: number; readonly request: Request } | null;
+/** What crosses to a thread. `null`: a ping. `end`: it ends itself, between two turns. */
+export type ToThread<Request> = { readonly job: number; readonly request: Request } | "end" | null;
 
 export type FromThread<Reply> =
   | { readonly kind: "reply"; readonly job: number; readonly reply: Reply }
@@ -78,11 +78,15 @@ interface JobState<Request, Reply> {
 }
 
 const DEFAULT_STALL_MS = 60_000;
+/** A thread that is to end has so long to come to the end of its turn. */
+const END_MS = 2000;
 
 export class WorkerPool<Request, Reply> {
   readonly #options: WorkerPoolOptions;
   readonly #threads: PoolThread<Request, Reply>[] = [];
   readonly #waiting: JobState<Request, Reply>[] = [];
+  /** Threads whose job was given up, and that are not gone yet. */
+  #ending = 0;
   #nextId = 1;
   #lost = 0;
   /** Whether all threads stand in advance. */
@@ -146,7 +150,11 @@ export class WorkerPool<Request, Reply> {
       },
       abandon: () => {
         if (!this.#end(job) || job.thread === null) return;
-        void job.thread.end();
+        this.#ending += 1;
+        void job.thread.end().then(() => {
+          this.#ending -= 1;
+          this.#giveOut();
+        });
         this.#remove(job.thread, this.#error("internal", "the thread was ended"));
       },
     };
@@ -172,7 +180,7 @@ export class WorkerPool<Request, Reply> {
     const { maxThreads, jobsPerThread = 1 } = this.#options;
     const [best] = this.#threads.toSorted((a, b) => a.jobs.size - b.jobs.size);
     if (best?.jobs.size === 0) return best;
-    if (this.#threads.length < maxThreads) return this.#startThread();
+    if (this.#threads.length + this.#ending < maxThreads) return this.#startThread();
     return best !== undefined && best.jobs.size < jobsPerThread ? best : undefined;
   }
 
@@ -263,6 +271,7 @@ class PoolThread<Request, Reply> {
   #idle: NodeJS.Timeout | undefined;
   #isReady = false;
   #owesPong = false;
+  readonly #gone: Promise<void>;
   #ending: Promise<void> | null = null;
 
   constructor(url: URL, options: ThreadOptions) {
@@ -270,7 +279,12 @@ class PoolThread<Request, Reply> {
     this.#worker = new Worker(url, { workerData: options.threadData });
     this.#worker.on("message", (message: FromThread<Reply>) => this.#hear(message));
     this.#worker.on("error", (cause) => this.#break(`the thread failed: ${cause.message}`, cause));
-    this.#worker.on("exit", (code) => this.#break(`the thread ended with code ${code}`));
+    this.#gone = new Promise((resolve) => {
+      this.#worker.on("exit", (code) => {
+        resolve();
+        this.#break(`the thread ended with code ${code}`);
+      });
+    });
     this.ready = new Promise((resolve, reject) => {
       this.#onReady = (error) => (error === undefined ? resolve() : reject(error));
     });
@@ -307,7 +321,10 @@ class PoolThread<Request, Reply> {
     if (this.#ending !== null) return this.#ending;
     clearInterval(this.#watch);
     clearTimeout(this.#idle);
-    this.#ending = this.#worker.terminate().then(() => undefined);
+    this.#worker.postMessage("end" satisfies ToThread<Request>);
+    // One that is starting hears nothing yet.
+    const late = setTimeout(() => void this.#worker.terminate(), this.#isReady ? END_MS : 0);
+    this.#ending = this.#gone.finally(() => clearTimeout(late));
     this.#onReady(new GatewayError("internal", `${this.#options.failure}: the thread was ended`));
     return this.#ending;
   }

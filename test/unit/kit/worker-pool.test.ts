@@ -110,6 +110,18 @@ describe("WorkerPool", () => {
     expect(pool.stats).toMatchObject({ running: 1, threads: 1, lost: 0 });
   });
 
+  it("given up: a thread ends itself between two turns, and nobody has its place before", async () => {
+    const ended = new Int32Array(new SharedArrayBuffer(4));
+    const pool = createPool({ threadData: { ended }, maxWaiting: 1 });
+    const { job, reported } = open(pool, "a");
+    await until("it has its answer", () => reported.length === 1);
+    job.abandon();
+    const next = open(pool, "b");
+    expect(pool.stats).toMatchObject({ threads: 0, waiting: 1 });
+    await until("the next has its answer", () => next.reported.length === 1);
+    expect(ended[0]).toBe(1);
+  });
+
   it("idle: a thread that nobody needs is ended", async () => {
     const pool = createPool({ idleMs: 1 });
     const { job, reported } = open(pool, "a");
