@@ -15,6 +15,8 @@ import { spokenPieces } from "./spoken-pieces.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 const MAX_REQUESTS = 2;
+/** So long a thread without work is kept. */
+const IDLE_MS = 30_000;
 const MAX_WAITING = 16;
 const DECORATOR = "conversionPool";
 
@@ -29,9 +31,9 @@ export class ConversionPool {
     this.#voices = voices;
   }
 
-  /** Requests that work, and threads that run. */
+  /** Requests that work, and threads that do. */
   get load(): { readonly requests: number; readonly threads: number } {
-    return { requests: this.#requests.held, threads: this.#pool.stats.threads };
+    return { requests: this.#requests.held, threads: this.#pool.stats.running };
   }
 
   /** Waits until the request may work; see Semaphore.acquire. */
@@ -93,7 +95,7 @@ export class ConversionPool {
   }
 }
 
-/** A thread for each request that works; it ends with its last job. */
+/** A thread for each request that works. It is kept for the next ones: to start one takes longer than a short conversion. */
 export function createConverterThreads(
   options: Pick<WorkerPoolOptions, "stallMs"> = {},
 ): WorkerPool<ToConverter, FromConverter> {
@@ -103,7 +105,7 @@ export function createConverterThreads(
     maxThreads: MAX_REQUESTS,
     // A measurement of an embedded voice outlives the request that asked for it.
     maxWaiting: MAX_WAITING,
-    idleMs: 0,
+    idleMs: IDLE_MS,
     ...options,
   });
 }
