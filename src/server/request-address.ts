@@ -2,7 +2,7 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { clientAddress, type ProxyTrust } from "../access/client-address.ts";
 
-/** Only before the request's handler returns. The same for all who ask: the library copies the address anew each time. */
+/** Only before the request's handler returns. The library copies the address for each who asks: it is noted. */
 export function requestAddress(res: HttpResponse, req: HttpRequest, trust: ProxyTrust): string {
   const noted: unknown = res.clientAddress;
   if (typeof noted === "string") return noted;
