@@ -234,27 +234,26 @@ describe("node registry", () => {
     expect(a.registry.find("b")?.state).toBe("alive");
   });
 
-  it("the name of a process that hangs is free when it counts as gone; when it wakes it is replaced", async () => {
+  /** `b` hangs so long that another process takes its name. */
+  async function twoOfOneName() {
     const { join, pass } = await cluster();
     const b = await join("b");
     await pass(1000);
     b.bus.hang();
     const joining = join("b");
     await pass(3500);
-    const again = await joining;
+    return { b, again: await joining, pass };
+  }
+
+  it("the name of a process that hangs is free when it counts as gone; when it wakes it is replaced", async () => {
+    const { b, again, pass } = await twoOfOneName();
     b.bus.wake();
     await pass(2000);
     expect([b.isReplaced, again.isReplaced]).toEqual([true, false]);
   });
 
   it("two processes with one name do not take one another for their own past: sessions would go to and fro", async () => {
-    const { join, pass } = await cluster();
-    const b = await join("b");
-    await pass(1000);
-    b.bus.hang();
-    const joining = join("b");
-    await pass(3500);
-    const again = await joining;
+    const { b, again, pass } = await twoOfOneName();
     await pass(700);
     for (const { seen } of [b, again]) seen.length = 0;
     b.bus.wake();

@@ -137,6 +137,19 @@ describe("session owners", () => {
     expect(await b.owners.claim("s")).toMatchObject({ node: "a", isHere: false });
   });
 
+  /** Session "s" is at node a when both nodes lose the bus, and it all of its entries. */
+  async function lostStore() {
+    const { hub, join, pass } = await cluster();
+    const [a, b] = [await join("a"), await join("b")];
+    await pass(500);
+    await a.owners.claim("s");
+    await settle();
+    for (const { bus } of [a, b]) bus.cut();
+    await settle();
+    hub.loseStore();
+    return { a, b, pass };
+  }
+
   it("where the store was lost, owners write their sessions again", async () => {
     const { hub, join, pass } = await cluster();
     const [a, b] = [await join("a"), await join("b")];
@@ -151,14 +164,7 @@ describe("session owners", () => {
   });
 
   it("where the store was lost, nobody takes the session of a node that comes back to it later", async () => {
-    const { hub, join, pass } = await cluster();
-    const [a, b] = [await join("a"), await join("b")];
-    await pass(500);
-    await a.owners.claim("s");
-    await settle();
-    for (const { bus } of [a, b]) bus.cut();
-    await settle();
-    hub.loseStore();
+    const { a, b, pass } = await lostStore();
     b.bus.heal();
     await pass(1000);
     const refused = { code: "bus_lost", retryAfterMs: 500 };
@@ -172,28 +178,14 @@ describe("session owners", () => {
   });
 
   it("where the store was lost, the session of a node that stays away is free once that is gone", async () => {
-    const { hub, join, pass } = await cluster();
-    const [a, b] = [await join("a"), await join("b")];
-    await pass(500);
-    await a.owners.claim("s");
-    await settle();
-    for (const { bus } of [a, b]) bus.cut();
-    await settle();
-    hub.loseStore();
+    const { b, pass } = await lostStore();
     b.bus.heal();
     await pass(4000);
     expect(await b.owners.claim("s")).toMatchObject({ node: "b", isHere: true });
   });
 
   it("where the store was lost, a session that its owner does not write again is free", async () => {
-    const { hub, join, pass } = await cluster();
-    const [a, b] = [await join("a"), await join("b")];
-    await pass(500);
-    await a.owners.claim("s");
-    await settle();
-    for (const { bus } of [a, b]) bus.cut();
-    await settle();
-    hub.loseStore();
+    const { a, b, pass } = await lostStore();
     a.owners.release("s");
     for (const { bus } of [a, b]) bus.heal();
     await pass(1000);
