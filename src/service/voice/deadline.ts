@@ -5,7 +5,7 @@
 
 /** Whose player has less than that left goes before those that wait for their first frame: a pause in a word is heard. */
 const SPARE_MS = 300;
-/** A first frame is late from then on, and needed as much as any other: nobody waits for ever. */
+/** A first frame is late from then on, and needed as much as all others: nobody waits for ever. */
 export const FIRST_PATIENCE_MS = 2000;
 
 export class Deadline {

@@ -12,7 +12,7 @@ export interface ServiceConfig {
   readonly model: string;
   /** Rate of its PCM without a header, Hz; null: not known. */
   readonly sampleRate: number | null;
-  /** Empty: any. */
+  /** Empty: all of them. */
   readonly voices: readonly string[];
   /** null: what the service is known to take. */
   readonly maxOpen: number | null;

@@ -11,7 +11,7 @@ export interface Model {
   readonly canConvert: boolean;
   /** Takes dialogues and `[laughs]`-like audio tags; refuses previous_text and next_text. */
   readonly isExpressive: boolean;
-  /** Speaks English alone: any other language_code is refused. */
+  /** Speaks English alone, and refuses every other language_code. */
   readonly isEnglishOnly: boolean;
   readonly maxCharacters: number;
   /** Billed characters for each character of text. */

@@ -158,7 +158,7 @@ function readPageToken(token: string | undefined, order: string): Place | null {
     const isKey = order.startsWith("name") ? typeof key === "string" : Number.isFinite(key);
     if (isKey && typeof id === "string" && given === order) return [key as Place[0], id];
   } catch {
-    // It is neither JSON nor a list, so it is refused below as any wrong token is.
+    // It is neither JSON nor a list: it is refused below, like every wrong token.
   }
   const message = "Invalid next_page_token, expected one that an earlier page gave for the same order.";
   throw ApiError.unfit("invalid_cursor", message, { param: "next_page_token" });
