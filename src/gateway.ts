@@ -236,6 +236,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     closing ??= (async () => {
       server.stopListening();
       sessions.close(shuttingDown);
+      calls.calls.close(shuttingDown);
       // Before the sockets: clients of other nodes' sessions hear why theirs ends.
       await Promise.all([cluster?.close(), begun.close()]);
       // Last: what was just cut off has lines, too.

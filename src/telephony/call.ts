@@ -78,6 +78,8 @@ interface CallDeps extends Pick<FollowingLegOptions, "sessions" | "far"> {
   readonly refusals: RefusalCounts;
   /** A leg in a session of this node, where calls of that carrier are counted. Throws what joining a session throws. */
   legHere(options: LegOptions): CallLeg;
+  /** It has ended. */
+  readonly onOver: () => void;
 }
 
 interface Speaking {
@@ -134,6 +136,11 @@ export class Call {
   /** Ends the call for this error. Idempotent, as every end. */
   refuse(error: GatewayError): void {
     this.#fail(error);
+  }
+
+  /** Hangs up: the gateway ends. */
+  end({ closeCode, code: reason }: GatewayError): void {
+    this.#finish({ closeCode, reason });
   }
 
   /** The socket has taken what it was behind with. */
@@ -249,6 +256,7 @@ export class Call {
   #finish(end: { readonly closeCode: number | null; readonly reason: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#deps.onOver();
     this.#release();
     this.#startTimer.cancel();
     this.#unread = [];

@@ -30,6 +30,7 @@ export interface CallsOptions {
 export class Calls {
   readonly #options: CallsOptions;
   readonly #bridges = new Map<Session, CallBridge>();
+  readonly #open = new Set<Call>();
   readonly stats = new CallStats();
 
   constructor(options: CallsOptions) {
@@ -61,7 +62,17 @@ export class Calls {
     const { sessions, clock, log, refusals, far = null } = this.#options;
     const { stats } = this;
     const legHere = (leg: LegOptions): SessionLeg => this.legHere(leg);
-    return new Call(options, { sessions, clock, log, far, stats, refusals, legHere });
+    const call: Call = new Call(options, {
+      ...{ sessions, clock, log, far, stats, refusals, legHere },
+      onOver: () => this.#open.delete(call),
+    });
+    this.#open.add(call);
+    return call;
+  }
+
+  /** Ends every call for this reason, also those that are in no session: they wait for theirs, or have not begun. Idempotent. */
+  close(why: () => GatewayError): void {
+    for (const call of [...this.#open]) call.end(why());
   }
 
   /** A leg in a session of this node, of a call here or at another node. Throws what opening and joining a session throw. */

@@ -1,5 +1,6 @@
 /** Phone calls at one node, their session at another: two gateways that share a bus in memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import type { Config } from "../../src/config.ts";
 import { CARRIERS, type CarrierName } from "../../src/protocol/carrier/carrier.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
@@ -256,6 +257,23 @@ describe("a call at another node than its session", { timeout: PATIENT_MS }, () 
     await far.closed;
     await controller.next("call", 2);
     expect(far.violations).toEqual([]);
+  });
+});
+
+describe("a call at a node that is shut down", { timeout: PATIENT_MS }, () => {
+  it("is told so once its time is over, though its session goes on at another node, or it has none yet", async () => {
+    await using nodes = await startPair({ drainMs: 300 });
+    const controller = await bridge(nodes.two, "shut");
+    const call = await dial(nodes.two, "shut");
+    await controller.next("call");
+    controller.send({ type: "speak", text: LONG });
+    await until("the carrier plays", () => call.playedSamples >= 900 * 8);
+    const silent = new WebSocket(`${nodes.two.gateway.wsUrl}/carrier/twilio`);
+    const silentCode = new Promise<number>((resolve) => silent.on("close", resolve));
+    await new Promise((resolve) => silent.once("open", resolve));
+    await nodes.two.gateway.drain();
+    expect([await call.closed, await silentCode]).toEqual([1001, 1001]);
+    expect(nodes.one.gateway.counters.sessionsOpened).toBe(1);
   });
 });
 
