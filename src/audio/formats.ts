@@ -149,3 +149,9 @@ export function frameSamples(format: AudioFormat, frameMs: number): number {
   }
   return (AUDIO_FORMATS[format].sampleRate * frameMs) / 1000;
 }
+
+/** Bytes of a frame; null where they vary. Throws as `frameSamples` does. */
+export function frameBytes(format: AudioFormat, frameMs: number): number | null {
+  const { bytesPerSample } = AUDIO_FORMATS[format];
+  return bytesPerSample === null ? null : frameSamples(format, frameMs) * bytesPerSample;
+}

@@ -5,7 +5,7 @@
 
 import type { OpusPool } from "../audio/codecs/opus-pool.ts";
 import { RtpPacketizer, rtpPayload } from "../audio/containers/rtp.ts";
-import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
+import { AUDIO_FORMATS, frameBytes, frameSamples } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
 import { TelephoneBand } from "../audio/resample/telephone-band.ts";
 import type { GatewayError } from "../errors.ts";
@@ -235,14 +235,13 @@ export class Rendition {
 
 function describeAudio(shape: RenditionShape, startMs: number): AudioDescription {
   const facts = AUDIO_FORMATS[shape.format];
-  const samples = frameSamples(shape.format, shape.frameMs);
   return {
     codec: facts.codec,
     sample_rate: facts.sampleRate,
     channels: 1,
     frame_ms: shape.frameMs,
-    frame_samples: samples,
-    frame_bytes: facts.bytesPerSample === null ? null : samples * facts.bytesPerSample,
+    frame_samples: frameSamples(shape.format, shape.frameMs),
+    frame_bytes: frameBytes(shape.format, shape.frameMs),
     start_ms: startMs,
   };
 }

@@ -4,11 +4,11 @@
  */
 import { GatewayError } from "../errors.ts";
 import type { CallEvent, DtmfEvent } from "../protocol/events.ts";
-import type { CallerFormat, EventKind } from "../protocol/vocabulary.ts";
+import { CALLER_FORMATS, type CallerFormat, type EventKind } from "../protocol/vocabulary.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Session, SessionCalls } from "../session/session.ts";
 import type { CallFacts } from "./call-facts.ts";
-import { CallerFeed, CallerVoice, type VoiceFormat } from "./caller-voice.ts";
+import { CallerFeed, CallerVoice } from "./caller-voice.ts";
 
 type WithoutBase<E> = Omit<E, "seq" | "at_ms">;
 /** A call, as the bridge meets it. */
@@ -75,8 +75,8 @@ export class CallBridge implements SessionCalls {
   hear(call: BridgedCall, audio: Uint8Array): void {
     if (this.#feeds.size === 0) return;
     const [first] = this.#calls;
-    const format = call.facts.caller_format;
-    if (first !== call || format === null || format === "opus_48000") return;
+    const format = CALLER_FORMATS.find((name) => name === call.facts.caller_format);
+    if (first !== call || format === undefined) return;
     this.#speaking = call;
     for (const { settings } of this.#feeds.keys()) {
       const { caller } = settings;
@@ -127,7 +127,7 @@ export class CallBridge implements SessionCalls {
     this.#feeds.set(participant, new CallerFeed({ listener: participant.listener, emitGap }));
   }
 
-  #addVoice(call: BridgedCall, formats: { readonly from: VoiceFormat; readonly to: CallerFormat }): void {
+  #addVoice(call: BridgedCall, formats: { readonly from: CallerFormat; readonly to: CallerFormat }): void {
     const voice = new CallerVoice(formats.from, formats.to, (frame) => {
       for (const [{ settings }, feed] of this.#feeds) {
         if (settings.caller === formats.to) call.noteDropped(feed.push(frame));

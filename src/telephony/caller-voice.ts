@@ -3,7 +3,7 @@
 import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
 import type { Listener } from "../delivery/listener.ts";
-import type { AudioFormat, CallerFormat } from "../protocol/vocabulary.ts";
+import type { CallerFormat } from "../protocol/vocabulary.ts";
 
 /** Length of the frames that speakers get, ms. */
 const CALLER_FRAME_MS = 20;
@@ -12,9 +12,6 @@ const MAX_WAITING_BYTES = 64 * 1024;
 /** A socket that holds so much is behind: its events come first. */
 const BEHIND_BYTES = 8 * 1024;
 
-/** Formats of callers' voices that are decoded: no carrier here sends Opus. */
-export type VoiceFormat = Exclude<AudioFormat, "opus_48000">;
-
 /** One call's voice in one format. */
 export class CallerVoice {
   readonly #maker: FrameMaker;
@@ -22,7 +19,7 @@ export class CallerVoice {
   readonly #decoder: SourceDecoder | null;
 
   /** `onFrame`: one whole frame; copy what is kept. */
-  constructor(from: VoiceFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
+  constructor(from: CallerFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
     this.#decoder = from === to ? null : createSourceDecoder(from);
     this.#maker = createFrameMaker(
       { format: to, frameMs: CALLER_FRAME_MS },

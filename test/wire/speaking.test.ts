@@ -125,11 +125,15 @@ describe("many listeners", () => {
     const frames = Math.ceil((TEXT.length * 60) / 20);
     const sizes: Partial<Record<AudioFormat, readonly number[]>> = {};
     for (const [format, listener] of listeners) {
+      const frameBytes = listener.eventsOf("hello")[0]?.audio?.frame_bytes;
       // Opus decoders give out what they get 6.5 ms late: a tone that ends at full level takes a frame more.
       const expected = format === "opus_48000" ? frames + 1 : frames;
       await listener.until(() => listener.frames.length >= expected);
       expect(listener.frames.length, format).toBe(expected);
       expect(peakHz(await pcmOf(format, listener.frames), rateOf(format)), format).toBe(440);
+      if (format === "opus_48000") expect(frameBytes).toBe(null);
+      else
+        expect(new Set(listener.frames.map((frame) => frame.length)), format).toEqual(new Set([frameBytes]));
       sizes[format] = [...new Set(listener.frames.map((frame) => frame.length))];
     }
     expect(sizes).toMatchObject({ ulaw_8000: [160], alaw_8000: [160], pcm_22050: [882], pcm_48000: [1920] });

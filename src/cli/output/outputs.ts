@@ -169,10 +169,16 @@ function sizeOf(bytes: number): string {
 }
 
 function silentFrame(format: AudioFormat, frameMs: number): Uint8Array {
+  const samples = (): Int16Array => new Int16Array(frameSamples(format, frameMs));
   const { codec } = AUDIO_FORMATS[format];
-  if (codec === "opus") return concealmentPacket(frameMs);
-  const samples = new Int16Array(frameSamples(format, frameMs));
-  if (codec === "ulaw") return encodeUlaw(samples);
-  if (codec === "alaw") return encodeAlaw(samples);
-  return new Uint8Array(samples.buffer);
+  switch (codec) {
+    case "opus":
+      return concealmentPacket(frameMs);
+    case "ulaw":
+      return encodeUlaw(samples());
+    case "alaw":
+      return encodeAlaw(samples());
+    case "pcm_s16le":
+      return new Uint8Array(samples().buffer);
+  }
 }
