@@ -70,7 +70,7 @@ export class Script {
   }
 
   /** Times a word. Words of text that is not shown are ignored. */
-  time(utteranceId: string, word: Word): void {
+  time(utteranceId: string, word: Pick<Word, "text" | "start" | "end" | "start_ms" | "end_ms">): void {
     const piece = this.#pieces.findLast(
       (candidate) =>
         candidate.utteranceId === utteranceId && word.start >= candidate.start && word.start < candidate.end,

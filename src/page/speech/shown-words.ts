@@ -5,7 +5,8 @@
  */
 import type { CharactersEvent, Word } from "../../protocol/events.ts";
 
-export interface ShownWord extends Word {
+/** What is drawn of a word: fields that only others need are not made up here. */
+export interface ShownWord extends Pick<Word, "text" | "start" | "end" | "start_ms" | "end_ms"> {
   /** Put together from characters; the gateway's own word is still to come. */
   readonly isProvisional?: true;
 }
@@ -13,7 +14,7 @@ export interface ShownWord extends Word {
 const SPEAKABLE = /[\p{L}\p{N}]/u;
 
 /** Puts a word of the gateway's in its place; it drives out what was put together for it, and itself if it came before. */
-export function addWord(words: ShownWord[], word: Word): void {
+export function addWord(words: ShownWord[], word: ShownWord): void {
   for (let index = words.length - 1; index >= 0; index -= 1) {
     const other = words[index];
     if (other === undefined || other.end < word.start) break;

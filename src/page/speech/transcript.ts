@@ -10,16 +10,15 @@ import type {
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
   UtteranceResumedEvent,
-  Word,
   WordsEvent,
 } from "../../protocol/events.ts";
-import { addCharacters, addWord } from "./shown-words.ts";
+import { addCharacters, addWord, type ShownWord } from "./shown-words.ts";
 import { Utterance } from "./utterance.ts";
 
 export interface Lit {
   readonly utterance: Utterance;
   readonly index: number;
-  readonly word: Word;
+  readonly word: ShownWord;
   /** false once the word is over and nothing has followed it. */
   readonly isSounding: boolean;
 }
@@ -170,8 +169,8 @@ export class Transcript {
   }
 
   /** Every word that sounds between two positions, for the picture of the waveform. */
-  wordsBetween(fromMs: number, toMs: number): Word[] {
-    const found: Word[] = [];
+  wordsBetween(fromMs: number, toMs: number): ShownWord[] {
+    const found: ShownWord[] = [];
     for (const { words, endMs } of this.#utterances) {
       const limitMs = Math.min(toMs, endMs ?? toMs);
       for (let index = Math.max(0, lastStarted(words, fromMs)); index < words.length; index += 1) {
@@ -226,7 +225,7 @@ export class Transcript {
 }
 
 /** Index of the last word that starts at or before the position; -1 before the first. */
-function lastStarted(words: readonly Word[], positionMs: number): number {
+function lastStarted(words: readonly ShownWord[], positionMs: number): number {
   let low = 0;
   let high = words.length;
   while (low < high) {

@@ -1,7 +1,7 @@
 /** Draws the sound around the playhead: bars from the decoded samples, ticks and names where words begin. */
 
-import type { Word } from "../../protocol/events.ts";
 import { BAR_MS, type WaveHistory } from "../sound/wave-history.ts";
+import type { ShownWord } from "../speech/shown-words.ts";
 import { byId } from "./dom.ts";
 
 const BAR_PX = 3;
@@ -15,8 +15,8 @@ const FULL_PEAK = 0.6;
 
 export interface Scene {
   readonly positionMs: number;
-  readonly litWord: Word | null;
-  wordsBetween(fromMs: number, toMs: number): readonly Word[];
+  readonly litWord: ShownWord | null;
+  wordsBetween(fromMs: number, toMs: number): readonly ShownWord[];
 }
 
 interface Colors {
@@ -95,7 +95,12 @@ export class WaveView {
     return this.#colors.past;
   }
 
-  #drawWords(context: CanvasRenderingContext2D, fromMs: number, words: readonly Word[], scene: Scene): void {
+  #drawWords(
+    context: CanvasRenderingContext2D,
+    fromMs: number,
+    words: readonly ShownWord[],
+    scene: Scene,
+  ): void {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "alphabetic";
     let freePx = Number.NEGATIVE_INFINITY;
