@@ -168,7 +168,7 @@ function checkOrigin(entry: string): string {
   if (origin === "null") return origin;
   const plain = origin.replace("://*.", "://");
   if (!plain.includes("*") && URL.canParse(plain) && new URL(plain).origin === plain) return origin;
-  const why = origin === "*" ? " (all pages may only be let in with keys)" : "";
+  const why = origin === "*" ? " for all pages is not taken, also with keys" : "";
   throw new GatewayError(
     "invalid_config",
     `Setting allow-origin: "${entry}"${why}, expected an origin such as https://app.example.com or https://*.example.com`,

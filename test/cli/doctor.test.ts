@@ -93,6 +93,35 @@ describe.skipIf(missing !== undefined)(
       expect(report.status("codecs")).toBe("ok");
     });
 
+    test.each([
+      ["--allow-origin", "*", "correct the setting"],
+      ["--twilio-auth-token", "token", "correct the setting"],
+    ])(
+      "says of a wrong %s that it is to be corrected, and not that the program is broken",
+      async (...wrong) => {
+        const [flag, value, fix] = wrong;
+        const { stdout } = await run(["doctor", "--json", "--port", "0", flag, value]);
+        const server = reportOf(stdout).checks.find(({ name }) => name === "server");
+        expect(server).toMatchObject({
+          status: "fail",
+          detail: expect.stringContaining("invalid_config"),
+          fix: expect.stringContaining(fix),
+        });
+      },
+    );
+
+    test("says of a port for Wyoming that is taken to choose another one", async () => {
+      await using other = await vendor(200);
+      const { port } = new URL(other.url);
+      const { stdout } = await run(["doctor", "--json", "--port", "0", "--wyoming-port", port]);
+      const server = reportOf(stdout).checks.find(({ name }) => name === "server");
+      expect(server).toMatchObject({
+        status: "fail",
+        detail: expect.stringContaining("port_in_use"),
+        fix: expect.stringContaining("choose another port"),
+      });
+    });
+
     test("a port of another program is no port of a gateway", async () => {
       await using other = await vendor(404);
       const port = new URL(other.url).port;

@@ -8,7 +8,7 @@ import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
 import { createOpusDecoder } from "../../audio/codecs/opus-decoder.ts";
 import { OpusEncoder } from "../../audio/codecs/opus-encoder.ts";
 import type { Config } from "../../config.ts";
-import { GatewayError, toGatewayError } from "../../errors.ts";
+import { type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import {
@@ -42,8 +42,8 @@ export interface CheckContext {
 
 export interface Check {
   readonly name: string;
-  /** What to do where the check throws. */
-  readonly fix?: string;
+  /** What to do where the check throws; of some, by the code of the error. */
+  readonly fix?: string | ((code: ErrorCode) => string);
   run(context: CheckContext): Promise<CheckResult>;
 }
 
@@ -57,7 +57,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: "server",
     run: checkServer,
-    fix: "run `npm ci` again on this machine; it needs glibc (no Alpine) and Node 20 or 22",
+    fix: fixOfServer,
   },
   { name: "codecs", run: checkCodecs, fix: "run `npm ci` again on this machine" },
   { name: "voice", run: checkVoicePackage },
@@ -101,6 +101,14 @@ export function describeSettings(settings: ResolvedSettings): CheckResult {
     status: "ok",
     detail: `${changed.map(([key, origin]) => `${key} (${origin})`).join(", ")}${file}`,
   };
+}
+
+/** Its settings may be wrong, and ports for calls and for Wyoming may be taken: the program itself is sound then. */
+function fixOfServer(code: ErrorCode): string {
+  if (code === "invalid_config")
+    return "correct the setting; until then serve does not start (docs/configuration.md)";
+  if (code === "port_in_use") return "choose another port, unless it is a gateway of yours that has it";
+  return "run `npm ci` again on this machine; it needs glibc (no Alpine) and Node 20 or 22";
 }
 
 /** A real gateway on a free port: the native binary is loaded and listens. */

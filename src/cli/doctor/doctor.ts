@@ -1,5 +1,6 @@
 /** `voicewire doctor`: runs the checks and prints a line each; exit code 1 where one failed. */
 
+import { toGatewayError } from "../../errors.ts";
 import { EXIT, messageWithCode, usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
@@ -84,11 +85,8 @@ async function runCheck(check: Check, context: CheckContext): Promise<CheckResul
   try {
     return await check.run(context);
   } catch (thrown) {
-    return {
-      status: "fail",
-      detail: messageWithCode(thrown),
-      ...(check.fix === undefined ? {} : { fix: check.fix }),
-    };
+    const fix = typeof check.fix === "function" ? check.fix(toGatewayError(thrown).code) : check.fix;
+    return { status: "fail", detail: messageWithCode(thrown), ...(fix === undefined ? {} : { fix }) };
   }
 }
 

@@ -139,6 +139,11 @@ describe("OriginRules: Origin", () => {
     },
   );
 
+  it("says of an allow-origin for all pages that keys do not help", () => {
+    const build = (): OriginRules => new OriginRules({ host: "127.0.0.1", allowedOrigins: "*" });
+    expect(build).toThrow('"*" for all pages is not taken, also with keys, expected an origin such as');
+  });
+
   it.each(["voice.example.com:80", "*.example.com", "https://voice.example.com", "a b"])(
     "refuses %j among allowed-hosts at the start",
     (allowedHosts) => {
