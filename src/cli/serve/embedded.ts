@@ -180,8 +180,11 @@ function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
 }
 
-/** The headers hold the key of a collector of traces; its endpoint may hold a password. */
-const SECRET_NAME = /_(?:key|token|secret)$|^OTEL_EXPORTER_OTLP_/i;
+/**
+ * The headers hold the key of a collector of traces; its endpoint may hold a password. Addresses for captions hold a token: they are
+ * for another command, which may share its environment with the gateway.
+ */
+const SECRET_NAME = /_(?:key|token|secret)$|password$|^OTEL_EXPORTER_OTLP_|^VOICEWIRE_(?:ZOOM|YOUTUBE)_URL$/i;
 
 /**
  * Ours without what is named like a secret, and without settings that hold one: the service runs third-party code and

@@ -10,6 +10,10 @@ test("childEnvironment(): leaves out what is named like a secret, in any case, a
     client_secret: "c",
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=x",
     My_Token: "m",
+    VOICEWIRE_OBS_PASSWORD: "o",
+    PGPASSWORD: "p",
+    VOICEWIRE_ZOOM_URL: "https://zoom.example/?token=z",
+    VOICEWIRE_YOUTUBE_URL: "https://youtube.example/?cid=y",
   };
   const others = {
     PATH: "/bin",
@@ -17,6 +21,7 @@ test("childEnvironment(): leaves out what is named like a secret, in any case, a
     NODE_EXTRA_CA_CERTS: "ca.pem",
     KEYBOARD: "qwerty",
     TOKEN_FILE: "f",
+    PASSWORD_FILE: "f",
     VOICEWIRE_PORT: "1",
   };
   expect(childEnvironment({ ...secrets, ...others })).toEqual(others);
