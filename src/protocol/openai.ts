@@ -79,13 +79,17 @@ const PARAMS: Readonly<Record<string, string>> = {
 
 export function openAiError(error: GatewayError): OpenAiError {
   const { httpStatus: status } = ERRORS[error.code];
-  const type =
-    status < 500 ? (status === 429 ? "rate_limit_error" : "invalid_request_error") : "server_error";
+  const type = error.code === "budget_exhausted" ? "insufficient_quota" : openAiType(status);
   const field = error.field ?? null;
   const param = field === null ? null : (PARAMS[field] ?? field);
   const message = error.code === "unauthorized" ? "Incorrect API key provided" : error.message;
   const code = error.code === "unauthorized" ? "invalid_api_key" : error.code;
   return { status, body: JSON.stringify({ error: { message, type, param, code } }) };
+}
+
+function openAiType(status: number): string {
+  if (status >= 500) return "server_error";
+  return status === 429 ? "rate_limit_error" : "invalid_request_error";
 }
 
 interface Usage {

@@ -71,6 +71,15 @@ it.each<readonly [name: string, authorization: () => string, status: number, cod
   },
 );
 
+it("refuses what its token has no characters for, as OpenAI does without quota", async () => {
+  const answer = await speak(`Bearer ${tokenFor({ ...SPEECH, characters: 3 })}`);
+  expect(answer).toMatchObject({
+    status: 402,
+    error: { type: "insufficient_quota", code: "budget_exhausted" },
+  });
+  expect(answer.asked).toBeUndefined();
+});
+
 it("speaks with what the token sets", async () => {
   const speech = { voice_id: "pinned", model_id: "eleven_flash_v2_5", seed: 7, enable_logging: false };
   const { status, asked } = await speak(`Bearer ${tokenFor({ ...SPEECH, speech })}`, { model: "mine" });
