@@ -50,11 +50,13 @@ class PlainReader implements BodyReader {
     const head = this.#kept.toString("latin1", 0, HEAD_BYTES);
     const isFrame = MPEG_FRAME.test(head) && MPEG_TYPE.test(this.#type);
     const other = isFrame ? MP3 : OTHERS.find(({ pattern }) => pattern.test(head));
-    if (other !== undefined) {
-      throw notSpeech(`it is ${other.name}, expected WAV or samples: ${other.advice}`);
-    }
+    if (other !== undefined) throw notWanted(other);
+    // Some call a WAV file by a wrong type. Samples look like nothing: of them the type decides.
+    const isWav = head.startsWith("RIFF");
+    if (!isWav && TEXT_TYPE.test(this.#type)) throw notWanted(TEXT);
     // Samples may begin with a brace, but not with one and a quote.
-    this.#reading = /^\s*\{\s*"/.test(head) ? "error" : "audio";
+    const isJson = !isWav && (JSON_TYPE.test(this.#type) || /^\s*\{\s*"/.test(head));
+    this.#reading = isJson ? "error" : "audio";
     if (this.#reading === "audio") this.#sink.piece({ audio: this.#takeKept(), isChunk: true });
   }
 
@@ -76,13 +78,22 @@ function notSpeech(what: string): GatewayError {
   return new GatewayError("upstream_not_speech", `The upstream's audio can't be used: ${what}`);
 }
 
+function notWanted({ name, advice }: { readonly name: string; readonly advice: string }): GatewayError {
+  return notSpeech(`it is ${name}, expected WAV or samples: ${advice}`);
+}
+
 const SET_IT = "set the server to one of these";
+const CHECK_URL = "check its url";
 const MP3 = { name: "MP3", pattern: /^ID3/, advice: SET_IT };
+const TEXT = { name: "a text", advice: CHECK_URL };
+const TEXT_TYPE = /^(?:text\/|application\/(?:xhtml\+)?xml\b)/i;
+const JSON_TYPE = /^application\/(?:problem\+)?json\b/i;
 /** An MP3 without tags begins with a frame. So may samples: the content type decides. */
 const MPEG_FRAME = /^\xff[\xe2-\xff]/;
 const MPEG_TYPE = /^audio\/(?:mpeg|mp3)\b/i;
 const OTHERS: readonly { readonly name: string; readonly pattern: RegExp; readonly advice: string }[] = [
-  { name: "a web page", pattern: /^\s*<(?:!doctype|html)/i, advice: "check its url" },
+  { name: "a web page", pattern: /^\s*<(?:!doctype|!--|html)/i, advice: CHECK_URL },
+  { name: "XML", pattern: /^\s*<\?xml/i, advice: CHECK_URL },
   { name: "Ogg", pattern: /^OggS/, advice: SET_IT },
   { name: "FLAC", pattern: /^fLaC/, advice: SET_IT },
   MP3,

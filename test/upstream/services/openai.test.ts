@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { wavHeader } from "../../../src/audio/containers/wav.ts";
 import type { ServiceConfig } from "../../../src/upstream/services/service-config.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import {
@@ -172,6 +173,30 @@ describe("servers of OpenAI's shape", () => {
     expect(recorder.failure?.message).toMatch(
       /^The upstream openai refused the request \(.*\): model_not_found$/,
     );
+  });
+
+  it.each([
+    ["text/plain", "Not implemented on this server, look elsewhere", "it is a text"],
+    ["application/xml", "<Error><Code>AccessDenied</Code></Error>", "it is a text"],
+    ["application/octet-stream", '<?xml version="1.0"?><Error></Error>', "it is XML"],
+    ["application/octet-stream", "<!-- a proxy --><html><body>no</body></html>", "it is a web page"],
+    ["application/json", '["no", "audio", "here"]', "it is JSON"],
+  ])("%s in place of samples whose rate is set is not played: %s", async (type, body, what) => {
+    await using vendor = await startFakeUpstream(() => ({ headers: { "content-type": type }, body: [body] }));
+    await using upstream = serviceAt(configOf("openai", vendor.url, { sampleRate: 24_000 }));
+    const { failure, chunks } = await asked(upstream, speech(OPENAI_VOICE));
+    expect(failure).toMatchObject({ code: "upstream_not_speech", isRetryable: false });
+    expect(failure?.message).toContain(`${what}, expected WAV or samples: check its url`);
+    expect(chunks).toEqual([]);
+  });
+
+  it.each(["text/plain", "application/json"])("a WAV file that is called %s is spoken", async (type) => {
+    const file = Buffer.concat([wavHeader({ sampleRate: 24_000, dataBytes: TRUTH.length }), TRUTH]);
+    await using vendor = await startFakeUpstream(() => ({ headers: { "content-type": type }, body: [file] }));
+    await using upstream = serviceAt(configOf("openai", vendor.url));
+    const recorder = await asked(upstream, speech(OPENAI_VOICE));
+    expect(recorder.failure).toBeNull();
+    expect(recorder.audio.equals(TRUTH)).toBe(true);
   });
 
   it("a stall ends with upstream_timeout, however long its first audio may take", async () => {
