@@ -66,15 +66,19 @@ async function askService(
   const startedMs = clock.nowMs();
   try {
     const status = await upstream.check();
-    if (status === 401 || status === 403)
-      return { what: `${where} refuses its key (${status})`, fix: `set another key for ${service.name}` };
+    if (status === 401 || status === 403) return refusedKey(service, `${where} refuses its key (${status})`);
     if (status >= 500)
       return { what: `${where} answers ${status}`, fix: `look at the log of ${service.name}` };
     const answers = `${where} answers in ${Math.round(clock.nowMs() - startedMs)} ms`;
     const { voices, failure } = await upstream.voices();
+    // What the small request asks for, some services give to everybody.
+    if (failure?.code === "upstream_unauthorized") return refusedKey(service, `${where} refuses its key`);
     if (failure !== null) {
       const what = `${service.name} does not list its voices: ${failure.code}`;
-      const fix = `check the url of ${service.name}, it may be another service's`;
+      const fix =
+        failure.code === "upstream_forbidden"
+          ? `see the account of ${service.name}: its plan or its key may not have this`
+          : `check the url of ${service.name}, it may be another service's`;
       return { detail: answers, worries: [{ what, fix }] };
     }
     const count =
@@ -90,6 +94,10 @@ async function askService(
   } finally {
     await upstream.close();
   }
+}
+
+function refusedKey({ name }: ServiceConfig, what: string): Worry {
+  return { what, fix: `set another key for ${name}` };
 }
 
 /** Voices of one's own that name one which the service does not list. */

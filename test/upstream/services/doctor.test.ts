@@ -8,7 +8,7 @@ import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { DEFAULTS } from "../../helpers/start-gateway.ts";
 import { CARTESIA_KEY, cartesia } from "../../kit/vendors/cartesia.ts";
 import { PIPER_VOICE, piper } from "../../kit/vendors/piper.ts";
-import { htmlPage } from "../../kit/vendors/timed-steps.ts";
+import { htmlPage, jsonError } from "../../kit/vendors/timed-steps.ts";
 import { memoryIo } from "../../unit/cli/memory-io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-upstreams-"));
@@ -83,6 +83,21 @@ describe("doctor's check of other services", () => {
     expect(await check(entries)).toMatchObject({
       status: "fail",
       detail: expect.stringMatching(/refuses its key \(401\).*answers 503/),
+    });
+  });
+
+  it.each([
+    [401, "unauthorized", "fail", "refuses its key", "set another key for cartesia"],
+    [402, "quota_exceeded", "warn", "upstream_forbidden", "see the account of cartesia"],
+  ])("a key that only the list of voices is refused to: %i %s", async (status, code, is, detail, fix) => {
+    await using cloud = await startFakeUpstream(({ path }) =>
+      path === "/voices" ? jsonError(status, { error_code: code }) : jsonError(200, { ok: true }),
+    );
+    const found = await check([{ name: "cartesia", url: cloud.url, "key-file": join(folder, "key") }]);
+    expect(found).toMatchObject({
+      status: is,
+      detail: expect.stringContaining(detail),
+      fix: expect.stringContaining(fix),
     });
   });
 
