@@ -203,10 +203,12 @@ export class NeuralEngine implements SpeechEngine {
 }
 
 const THROWN = "what():";
+const UNREADABLE = /[\p{Cc}\uFFFD]+/gu;
 
 /** What was thrown, or else the last line without its place in the source: `.../onnx-utils.cc:Load:12 No such file`. */
 function reasonOf(written: string, otherwise: string): string {
-  const lines = written.split("\n").map((line) => line.trim());
+  // It repeats the bytes of a file that is no text.
+  const lines = written.split("\n").map((line) => line.replace(UNREADABLE, " ").trim());
   const thrown = lines.find((line) => line.startsWith(THROWN));
   if (thrown !== undefined) return thrown.slice(THROWN.length).trim();
   const last = lines.findLast((line) => line !== "") ?? otherwise;

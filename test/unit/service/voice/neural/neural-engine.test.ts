@@ -15,6 +15,7 @@ exports.OfflineTts = class {
   constructor({ model }) {
     const { model: file, noiseScale } = model.vits;
     if (file === "abort") { console.error("terminate called\\n  what():  Bad node"); process.abort(); }
+    if (file === "bytes") { console.error("Error: \\u0007\\ufffd\\u001b[2Jtoken\\u0000"); process.exit(255); }
     if (file === "exit") { console.error("/src/lexicon.cc:Load:12 Bad lexicon"); process.exit(255); }
     if (file === "refuse") throw new Error("Please check your config!");
     this.sampleRate = 16000;
@@ -55,7 +56,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 function openEngine({ file = packageFile, speakMs = 60_000 } = {}) {
   const logged: unknown[] = [];
-  const models = ["good", "abort", "exit", "refuse"].map(modelOf);
+  const models = ["good", "abort", "bytes", "exit", "refuse"].map(modelOf);
   const log = { ...watchedLog, error: (...line: unknown[]) => logged.push(line) };
   const deadlines = { loadMs: 60_000, speakMs };
   const engine = new NeuralEngine({ models, packageFile: file, log, deadlines });
@@ -99,6 +100,8 @@ describe("the neural engine", () => {
   it.each([
     ["abort", /"abort" can't be loaded \(Bad node\)/],
     ["exit", /"exit" can't be loaded \(Bad lexicon\)/],
+    // Bytes that a terminal would act on are not shown.
+    ["bytes", /"bytes" can't be loaded \(Error: {2}\[2Jtoken\)/],
     ["refuse", /"refuse" can't be loaded \(Please check your config!\)/],
   ])("says why it can't load a model, %s, and goes on with others", async (model, message) => {
     const { engine, speak } = openEngine();
