@@ -115,7 +115,7 @@ const underOptions = {
   fade_in_ms: fade.describe("Default 20"),
   fade_out_ms: fade.describe("At its end and on `stop`; default 20"),
   loop: z
-    .union([z.boolean(), z.literal("speech")])
+    .union([z.boolean(), z.literal("speech")], { error: 'expected true, false or "speech"' })
     .exactOptional()
     .describe("true: again until it is stopped; speech: until nothing is queued any more; default false"),
 };

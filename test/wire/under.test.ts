@@ -295,6 +295,15 @@ describe.concurrent("a sound under speech", () => {
     expect(await client.next("error")).toMatchObject({ code: "invalid_field", field });
   });
 
+  it("says what loop may be", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000");
+    client.send({ ...UNDER, loop: "twice" });
+    const { message } = await client.next("error");
+    expect(message).toBe('Field loop of play is not valid: expected true, false or "speech"');
+  });
+
   it("is one of four at most", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { streamAudioArrays } from "../../examples/avatar/talking-head.mjs";
 import type { VisemeEvent } from "../../src/protocol/events.ts";
-import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { speechAnswer, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 const TEXT = "My mouth moves, people watch. Boats float by.";
@@ -66,6 +66,20 @@ describe("visemes", () => {
         expect(message.event.at_ms).toBeGreaterThan(frames * 20 - 20.01);
       }
     }
+  });
+
+  it("close the mouth behind the last word with no surer time than that word has", async () => {
+    await using upstream = await startFakeUpstream((request) => {
+      const answer = speechAnswer(speechFor(request));
+      return { ...answer, headers: { ...answer.headers, "x-voicewire-timing": "estimated" } };
+    });
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?pace=burst&events=words,visemes");
+    client.send(SPEAK);
+    await client.next("utterance.done");
+    const last = client.eventsOf("viseme").at(-1);
+    expect(last?.visemes).toEqual(["sil"]);
+    expect(last?.timing).toBe("estimated");
   });
 
   it("come in each set to those who asked for it, and only to them", async () => {

@@ -100,7 +100,8 @@ export class VisemeTrack {
     const shapes: TimedViseme[] = [];
     // However short: who holds a shape until the next would keep the mouth open.
     if (this.#emittedToMs.has(set)) this.#close(msOfTicks(endTicks), set, shapes);
-    return this.#eventOf(shapes, set, "exact");
+    // It begins where the last word ends, and nobody knows that better than the word.
+    return this.#eventOf(shapes, set, this.lastWord?.timing ?? "exact");
   }
 
   /** The mouth is closed from the last emitted shape up to there, if that is long enough to be seen. */
