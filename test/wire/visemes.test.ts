@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { streamAudioArrays } from "../../examples/avatar/talking-head.mjs";
 import type { VisemeEvent } from "../../src/protocol/events.ts";
-import { speechAnswer, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { speaking, speechAnswer, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 const TEXT = "My mouth moves, people watch. Boats float by.";
@@ -27,7 +27,8 @@ function shapesOf(events: readonly VisemeEvent[]): Shape[] {
 
 describe("visemes", () => {
   it("cover each word exactly, in order, closed in between, and leave before their sound", async () => {
-    await using upstream = await startFakeUpstream();
+    // In one chunk: where an upstream pauses inside a word, its audio leaves before its end is known.
+    await using upstream = await startFakeUpstream(speaking({ charsPerChunk: 100 }));
     await using gateway = await gatewayAt(upstream.url);
     await using client = await TestClient.connect(
       gateway,
