@@ -290,7 +290,8 @@ describe("layers", () => {
   });
 
   it("an utterance changes its state in the playback queue alone", () => {
-    const call = /\b(utterance|other|target|latest)\??\.(begin|end|fail|interrupt|rewind|resume)\(/;
+    const call =
+      /\b(utterance|other|target|latest)\??\.(begin|end|fail|interrupt|rewind|resume|continueFrom)\(/;
     const callers = files.filter((file) => call.test(readFileSync(join(SRC, file), "utf8")));
     expect(callers).toEqual(["session/playback/playback-queue.ts"]);
   });

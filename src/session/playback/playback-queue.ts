@@ -8,6 +8,7 @@
  */
 
 import type { GatewayError } from "../../errors.ts";
+import type { Segment } from "../../text/segmenter.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { Marks } from "../client-marks.ts";
 import {
@@ -20,12 +21,13 @@ import {
 import type { ComingAudio } from "../heard-share.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
 import { cutOf, receiptOf } from "../receipts.ts";
+import { remainderOf } from "../remainder.ts";
 import { InterruptedUtterances } from "../resume/interrupted-utterances.ts";
 import { takeSnapshot } from "../resume/resume-point.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
 import { Renderer } from "./renderer.ts";
-import type { Snapshot, Utterance } from "./utterance.ts";
+import type { Resumption, Snapshot, Utterance } from "./utterance.ts";
 import type { WriteHeadOptions } from "./write-head.ts";
 
 /** A player that is no further behind has as good as heard what the playhead has passed. */
@@ -255,6 +257,12 @@ export class PlaybackQueue {
     const first = this.#utterances.findIndex(({ state }) => state.kind === "queued");
     this.#utterances.splice(first < 0 ? this.#utterances.length : first, 0, utterance);
     this.openNext();
+  }
+
+  /** Another node has spoken an utterance up to a word: it goes on from there. It has not begun here. */
+  continueFrom(utterance: Utterance, heard: Pick<Resumption, "spokenStart" | "heardTicks">): void {
+    const restOf = (segment: Segment): Segment | null => remainderOf(utterance, segment, heard.spokenStart);
+    utterance.continueFrom(heard, restOf, this.#options.deps.clock.nowMs());
   }
 
   /** Takes out an utterance that has not begun. */

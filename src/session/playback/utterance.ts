@@ -6,6 +6,7 @@
  *      |                  +--interrupt--> interrupted (from played and failed, too)
  *      ^--rewind--- speaking, played                  its audio was cut before it was heard
  *      ^--resume--- interrupted                       it goes on with its snapshot
+ *      ^--continueFrom--- queued                      it goes on where another node left off
  */
 import type { GatewayError } from "../../errors.ts";
 import type {
@@ -46,7 +47,7 @@ interface GeneratedIn {
 }
 
 /** What was heard before it was interrupted, and where it went on last. */
-interface Resumption {
+export interface Resumption {
   /** Offset in the spoken text where it goes on; what is before was heard. */
   readonly spokenStart: number;
   /** How that place is known. */

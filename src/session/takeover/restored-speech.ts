@@ -7,7 +7,6 @@ import type { Marks } from "../client-marks.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { Utterance, type UtteranceOptions } from "../playback/utterance.ts";
 import type { UtteranceCommands } from "../playback/utterance-commands.ts";
-import { remainderOf } from "../remainder.ts";
 import type { HeardPlace, SavedSession, SavedUtterance } from "../saved-session.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { traceOf } from "../utterance-trace.ts";
@@ -49,15 +48,13 @@ export class RestoredSpeech {
     if (this.#begunMs !== null) return;
     const ms = sentMs ?? this.#saved.sentMs;
     this.#begunMs = ms;
-    const nowMs = this.#options.deps.clock.nowMs();
     for (const { saved, utterance } of this.#texts) {
       if (utterance.state.kind !== "queued") continue;
       const place = heardAt(saved.heard, ms);
       if (place.end === 0) continue;
       const heardMs = saved.heardMs + Math.max(0, Math.min(ms, place.ms) - (saved.startMs ?? ms));
       const spokenStart = spokenStartOf(utterance, place.end);
-      const heard = { spokenStart, heardTicks: heardMs * TICKS_PER_MS };
-      utterance.continueFrom(heard, (segment) => remainderOf(utterance, segment, spokenStart), nowMs);
+      this.#options.queue.continueFrom(utterance, { spokenStart, heardTicks: heardMs * TICKS_PER_MS });
     }
   }
 
