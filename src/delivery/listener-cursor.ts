@@ -3,7 +3,7 @@
  * socket is full) it keeps its own places in the frames and the events, and catches up when the socket drains:
  *
  *   lockstep --socket is over BEHIND_FROM--> behind --under ROOM_BELOW, `lossless`: gets the frames it missed--> lockstep
- *                                               \-----under ROOM_BELOW, others: a `gap`, every event it missed--> lockstep
+ *                                               \-----under ROOM_BELOW, others: every event it missed, a `gap`--> lockstep
  *   `captions`: from SHORT_FROM on its audio is left out, so that events get through; a `gap` when it drains
  *   behind, and an event it needs has left the log --> closed with slow_consumer
  *   the socket is over its own bound, which is maxOutboxBytes and a batch --> closed with slow_consumer

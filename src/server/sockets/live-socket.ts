@@ -74,7 +74,7 @@ export function liveSocket(live: LiveConnections, options: LiveSocketOptions): S
   };
 }
 
-/** The only place that sends. Events become JSON here. */
+/** A client's socket as a listener: frames as binary messages, events as text. */
 export class SocketListener extends UwsBatchSocket<Kept, Delivery> implements ClientListener {
   roundTripMs: number | null = null;
   #offsets: OffsetUnit = "utf16";
