@@ -56,13 +56,12 @@ interface Shared {
 /** Returns a receipt for each of the targets. */
 export function cutNow(cut: Cut): InterruptReceipt[] {
   const { queue, output, targets } = cut;
-  const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
   const { writeTicks } = queue;
   const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
-  // The one that is heard can go on later. Of those behind it nothing was heard: their receipts have all their text.
-  const heardOne = targets.find((target) => target.startTicks !== null);
-  const keptOne = heardOne ?? targets.find((target) => target.resumption !== null);
-  const startTicks = heardOne?.startTicks ?? null;
+  // The first one that has begun can go on later. Of those behind it nothing was heard: their receipts have all their text.
+  const begunTarget = targets.find((target) => target.startTicks !== null);
+  const keptOne = begunTarget ?? targets.find((target) => target.resumption !== null);
+  const startTicks = begunTarget?.startTicks ?? null;
   const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
   const nextTicks = startTicks === null ? null : output.cut({ writeTicks, startTicks, heardTicks });
   // What was rendered and never sent, as part of a frame, was not heard.
@@ -71,9 +70,9 @@ export function cutNow(cut: Cut): InterruptReceipt[] {
   for (const target of targets) if (target !== keptOne) queue.interrupt(target, null);
   // Utterances that were rendered behind the cut go with its audio and are said again from their beginning.
   const others =
-    heardOne === undefined
+    startTicks === null
       ? []
-      : queue.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks);
+      : queue.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= startTicks);
   if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     queue.restart(nextTicks, others);
