@@ -145,14 +145,14 @@ export class Session {
     });
     this.under = new UnderSounds(this.#writer);
     this.#marks = new Marks(this.#writer, deps.settings.maxMarks);
-    const isListened = (): boolean => deps.settings.nobodyListens === "speak" || this.#connections.isListened;
+    const maySpeak = (): boolean => deps.settings.nobodyListens === "speak" || this.#connections.isListened;
     this.queue = new PlaybackQueue({
       deps,
       output: this.#output,
       writer: this.#writer,
       under: this.under,
       marks: this.#marks,
-      isListened,
+      maySpeak,
       playheadTicks: () => this.#clock.playheadTicks,
       heardTicks: () => this.#playout.heardTicks,
       behindTicks: () => this.#playout.behindTicks,
@@ -172,7 +172,7 @@ export class Session {
       renderer: this.queue.renderer,
       requests: this.queue.requests,
       aheadMs: deps.settings.aheadMs,
-      isListened,
+      maySpeak,
       onSent: keeper === null ? null : () => keeper.sent(this),
       onDry: (atTicks) => {
         deps.counters.underruns += 1;

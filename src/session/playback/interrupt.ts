@@ -54,10 +54,11 @@ export class Interruptions {
   #interruptWithUnder(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     const { under } = this.#options;
     this.#queue.emitPlayed(this.#clock.playheadTicks);
-    if (utteranceId !== undefined && !under.has(utteranceId)) return this.requestCut(utteranceId, keepMs);
-    if (!under.hasSounds) return this.requestCut(undefined, keepMs);
+    if (utteranceId !== undefined && !under.has(utteranceId))
+      return this.interruptSpeech(utteranceId, keepMs);
+    if (!under.hasSounds) return this.interruptSpeech(undefined, keepMs);
     const isSpeechMeant = utteranceId === undefined && this.#cuttable.length > 0;
-    const receipts = isSpeechMeant ? this.requestCut(undefined, keepMs) : [];
+    const receipts = isSpeechMeant ? this.interruptSpeech(undefined, keepMs) : [];
     const ended = under.interrupt(utteranceId, this.#clock.playheadTicks);
     // Speech that is cut has the answer.
     const own = isSpeechMeant ? [] : ended.map((sound) => this.#reportSound(sound));
@@ -73,7 +74,7 @@ export class Interruptions {
   }
 
   /** As `interrupt`; sounds under speech go on. */
-  requestCut(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
+  interruptSpeech(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     this.#queue.emitPlayed(this.#clock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);

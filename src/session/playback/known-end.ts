@@ -6,7 +6,7 @@ import type { SpokenWord } from "./transcript.ts";
 /** Times are rounded. */
 const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
 /** Times may come a little behind their audio: so much sound that has no times yet, about a word, may be said again. */
-const LATE_TICKS = 300 * TICKS_PER_MS;
+const UNTIMED_TAIL_TICKS = 300 * TICKS_PER_MS;
 
 interface BrokenResponse {
   /** Words of the response, rising; of those heard long ago the last one at least. */
@@ -42,7 +42,7 @@ export function knownEndOf(response: BrokenResponse): KnownEnd | null {
   if (next !== undefined) return writeTicks < next.endTicks ? end : null;
   if (last !== undefined && !response.hasTextBehind(last.end)) return end;
   const knownTicks = Math.max(last?.endTicks ?? 0, timedTicks ?? 0) + TOLERANCE_TICKS;
-  const lateTicks = timedTicks === null ? 0 : LATE_TICKS;
+  const lateTicks = timedTicks === null ? 0 : UNTIMED_TAIL_TICKS;
   if (writeTicks <= knownTicks || Math.min(writeTicks, soundTicks) <= knownTicks + lateTicks) return end;
   return null;
 }

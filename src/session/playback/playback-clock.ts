@@ -54,8 +54,8 @@ export interface PlaybackClockOptions {
   readonly renderer: Renderer;
   readonly requests: RequestScheduler;
   readonly aheadMs: number;
-  /** Whether speech would be heard; where not, it waits. */
-  readonly isListened: () => boolean;
+  /** Somebody listens, or `nobody-listens` is `speak`; where not, speech waits. */
+  readonly maySpeak: () => boolean;
   /** Listeners were sent audio; null: nobody asks. */
   readonly onSent: (() => void) | null;
   /** Audio has run dry in the middle of an utterance. */
@@ -69,7 +69,7 @@ export class PlaybackClock {
   readonly #paced: PacedEntry;
   #nextBatchMs = 0;
   /** When it last rendered, less had come than listeners should be sent. */
-  #isShort = true;
+  #isUnderrun = true;
   /** Until then wakes only send, if nothing comes: enough is rendered, and nothing ends. 0: the next wake renders. */
   #calmUntilMs = 0;
   /** When what has been rendered whole will have been played: an end is emitted then. */
@@ -131,7 +131,7 @@ export class PlaybackClock {
 
   /** Whether listeners should have been sent more than is rendered. */
   get #isAudioAwaited(): boolean {
-    return this.#isShort || !this.#playhead.isRunning || !this.#options.output.demand.hasRealtime;
+    return this.#isUnderrun || !this.#playhead.isRunning || !this.#options.output.demand.hasRealtime;
   }
 
   #tick(nowMs: number): void {
@@ -200,23 +200,24 @@ export class PlaybackClock {
     const { queue, renderer, output } = this.#options;
     const startTicks = queue.writeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
-    const isListened = this.#options.isListened();
+    const maySpeak = this.#options.maySpeak();
     const renderedTicks = playheadTicks + this.#renderedMs * TICKS_PER_MS;
     const limitTicks = output.losslessLimitTicks();
-    const neededTicks = Math.min(renderedTicks, limitTicks);
+    const neededUntilTicks = Math.min(renderedTicks, limitTicks);
     const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
     const aloneMs = Math.min(this.#renderedMs, ALONE_AHEAD_MS + output.demand.maxFrameMs);
     const aloneTicks = Math.min(playheadTicks + aloneMs * TICKS_PER_MS, limitTicks);
-    const wasRendered = isListened && renderer.render({ untilTicks, neededTicks, surplusTicks, aloneTicks });
-    this.#isShort = queue.writeTicks < neededTicks;
+    const wasRendered =
+      maySpeak && renderer.render({ untilTicks, neededUntilTicks, surplusTicks, aloneTicks });
+    this.#isUnderrun = queue.writeTicks < neededUntilTicks;
     if (!this.#playhead.isRunning) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
       else this.#playhead.stop(queue.writeTicks);
     } else if (playheadTicks >= startTicks) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
       else {
-        const isDry = isListened && !queue.isIdle && queue.nextEndTicks === null;
+        const isDry = maySpeak && !queue.isIdle && queue.nextEndTicks === null;
         if (isDry) this.#options.onDry(startTicks);
         this.#playhead.stop(startTicks);
       }
@@ -225,15 +226,15 @@ export class PlaybackClock {
 
   /** Nobody listens in real time: make and send as fast as the listeners take it. */
   #advanceBurst(): void {
-    const { queue, renderer, output, clock, aheadMs, isListened } = this.#options;
+    const { queue, renderer, output, clock, aheadMs, maySpeak } = this.#options;
     const stepTicks = (aheadMs * TICKS_PER_MS) / 4;
-    while (isListened()) {
+    while (maySpeak()) {
       const { writeTicks } = queue;
       const untilTicks = Math.min(writeTicks + stepTicks, output.losslessLimitTicks());
-      const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
+      const neededUntilTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
       const wasRendered = renderer.render({
         untilTicks,
-        neededTicks,
+        neededUntilTicks,
         surplusTicks: 0,
         aloneTicks: Number.NEGATIVE_INFINITY,
       });

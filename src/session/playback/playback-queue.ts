@@ -9,7 +9,6 @@
 
 import type { GatewayError } from "../../errors.ts";
 import type { Segment } from "../../text/segmenter.ts";
-import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { Marks } from "../client-marks.ts";
 import {
   countHeard,
@@ -28,14 +27,12 @@ import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
 import { Renderer } from "./renderer.ts";
 import type { Resumption, Snapshot, Utterance } from "./utterance.ts";
-import type { WriteHeadOptions } from "./write-head.ts";
-
-/** A player that is no further behind has as good as heard what the playhead has passed. */
-const LATE_TICKS = 500 * TICKS_PER_MS;
+import { LATE_PLAYER_TICKS, type WriteHeadOptions } from "./write-head.ts";
 
 export interface PlaybackQueueOptions extends WriteHeadOptions {
   readonly marks: Marks;
-  readonly isListened: () => boolean;
+  /** Somebody listens, or `nobody-listens` is `speak`. */
+  readonly maySpeak: () => boolean;
   /** Whether the speaker of a text was asked to pause. */
   readonly isPaused: (utterance: Utterance) => boolean;
   /** There is room for more text of this utterance. */
@@ -71,7 +68,7 @@ export class PlaybackQueue {
     this.requests = new RequestScheduler({
       deps,
       output,
-      isListened: options.isListened,
+      maySpeak: options.maySpeak,
       isMixed: () => !options.under.isEmpty,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
@@ -376,7 +373,7 @@ export class PlaybackQueue {
 
   /** The utterance that would be asked for next if only its text had come. */
   #waitingForText(): Utterance | null {
-    if (!this.requests.hasRoom || !this.#options.isListened()) return null;
+    if (!this.requests.hasRoom || !this.#options.maySpeak()) return null;
     const next = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.isExhausted);
     return next !== undefined && !next.hasSegment && !next.input.isEnded ? next : null;
   }
@@ -431,7 +428,7 @@ export class PlaybackQueue {
       heardEnd: error === null ? utterance.text.length : heardEndOf(utterance, atTicks),
     });
     marks.emit(utterance, atTicks);
-    this.#lastPlayed = this.#options.behindTicks() > LATE_TICKS ? utterance : null;
+    this.#lastPlayed = this.#options.behindTicks() > LATE_PLAYER_TICKS ? utterance : null;
   }
 }
 

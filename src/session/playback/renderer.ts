@@ -16,12 +16,12 @@ import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
 /** Audio is rendered in multiples of this, so that most frames are cut out of one piece without copying. */
 const PUSH_TICKS = 20 * TICKS_PER_MS;
 
-/** How much to render, positions on the timeline. */
+/** How much to render: `surplusTicks` is a length, the others are positions on the timeline. */
 interface RenderLimits {
   readonly untilTicks: number;
   /** Up to here a word may be rendered in parts, because listeners have nothing else. */
-  readonly neededTicks: number;
-  /** So much more of the same segment, ticks, where it is there. */
+  readonly neededUntilTicks: number;
+  /** So much more of the same segment, where it is there. */
   readonly surplusTicks: number;
   /** Up to here sounds under speech go on where nothing is spoken. */
   readonly aloneTicks: number;
@@ -84,7 +84,7 @@ export class Renderer {
         }
         const slice = player.next({
           maxTicks: this.#pushTicksTo(limits.untilTicks),
-          neededTicks: this.#pushTicksTo(limits.neededTicks),
+          neededTicks: this.#pushTicksTo(limits.neededUntilTicks),
           surplusTicks: limits.surplusTicks,
         });
         if (slice !== undefined) {

@@ -153,7 +153,7 @@ export class UtteranceCommands {
   replace(what: Replace): void {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
     this.#queue.emitPlayed(this.#clock.playheadTicks);
-    if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.requestCut(undefined, 0);
+    if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interruptSpeech(undefined, 0);
     else if (what === "queued" && this.#queue.unbegun.length > 0) this.#cancel(undefined);
   }
 

@@ -26,8 +26,11 @@ const RECENT_TICKS = 2000 * TICKS_PER_MS;
 const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
 /** PCM at 48 kHz for the default `resume-reach-ms` and the longest lead stays under this. */
 const MAX_RECENT_BYTES = 4 * 1024 * 1024;
-/** A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays. */
-const LATE_TICKS = 500 * TICKS_PER_MS;
+/**
+ * A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays, and it has
+ * as good as heard what the playhead has passed.
+ */
+export const LATE_PLAYER_TICKS = 500 * TICKS_PER_MS;
 /** Sounds go on alone in pieces of this: most frames are cut out of one without copying. */
 const ALONE_TICKS = 20 * TICKS_PER_MS;
 /** How far behind listeners play is asked so often: that looks at each of them. */
@@ -189,7 +192,7 @@ export class WriteHead {
     this.#askedTicks = playheadTicks;
     const behindTicks = Math.min(this.#options.behindTicks(), this.#reachTicks);
     // The playhead moves on by as much before this is asked again.
-    this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
+    this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_PLAYER_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
   }
 
   /** Somebody asks for captions: what of `unplayed` is rendered and not heard is laid out in the styles that are new. */

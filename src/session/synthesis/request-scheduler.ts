@@ -46,8 +46,8 @@ interface OpenAttempt {
 export interface RequestSchedulerOptions {
   readonly deps: SessionDeps;
   readonly output: OutputRouter;
-  /** Whether speech would be heard. */
-  readonly isListened: () => boolean;
+  /** Somebody listens, or `nobody-listens` is `speak`. */
+  readonly maySpeak: () => boolean;
   /** Whether its samples are mixed with others. */
   readonly isMixed: () => boolean;
   readonly playheadTicks: () => number;
@@ -119,7 +119,7 @@ export class RequestScheduler {
   /** Asks for the next segment of the first utterance that has one, if it is time. */
   openNext(queue: readonly Utterance[]): void {
     if (this.#attempts[1]?.attempt.hasChunk === true) this.first?.attempt.giveWay?.();
-    if (this.#isClosed || !this.hasRoom || !this.#options.isListened() || !this.#isInBudget()) return;
+    if (this.#isClosed || !this.hasRoom || !this.#options.maySpeak() || !this.#isInBudget()) return;
     for (const utterance of queue) {
       if (utterance.isSettled) continue;
       if (utterance.hasSegment) {
