@@ -11,7 +11,7 @@ import type { EventWriter } from "../events/event-writer.ts";
 import { writeRecovered } from "../events/utterance-events.ts";
 import { remainderOf } from "../remainder.ts";
 import type { SessionDeps } from "../session-deps.ts";
-import { mayPass } from "../synthesis/upstream-attempt.ts";
+import { isWorthAnotherTry } from "../synthesis/upstream-attempt.ts";
 import type { KnownEnd } from "./known-end.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import type { Utterance } from "./utterance.ts";
@@ -22,7 +22,7 @@ import type { Utterance } from "./utterance.ts";
  */
 export function recover(player: SegmentPlayer, nowMs: number): boolean {
   const { attempt, utterance } = player;
-  if (attempt.error === null || !mayPass(attempt.error)) return false;
+  if (attempt.error === null || !isWorthAnotherTry(attempt.error)) return false;
   const end = player.findKnownEnd();
   if (end === null) return false;
   const spokenEnd = end.spokenEnd ?? attempt.segment.start;

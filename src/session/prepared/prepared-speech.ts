@@ -7,7 +7,7 @@ import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { Need } from "../route.ts";
 import type { SessionDeps } from "../session-deps.ts";
-import { askFor, chooseFormat } from "../synthesis/segment-request.ts";
+import { chooseFormat, openAttempt } from "../synthesis/segment-request.ts";
 import type { UpstreamAttempt } from "../synthesis/upstream-attempt.ts";
 import { whenSettled } from "../tape/tape.ts";
 import type { PreparedAudio, PreparedSegment } from "./prepared-audio.ts";
@@ -72,7 +72,7 @@ export class PreparedSpeech {
       onDone({ sourceFormat, voiceId, segments: this.#segments, ms });
       return;
     }
-    this.#attempt = askFor(deps, {
+    this.#attempt = openAttempt(deps, {
       utterance,
       segment,
       requestIds: utterance.requestIds,

@@ -18,7 +18,7 @@ import type { SessionDeps } from "../session-deps.ts";
 import { keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
 import type { Attempt } from "./attempt.ts";
-import { askFor, chooseFormat, chooseLevel } from "./segment-request.ts";
+import { chooseFormat, chooseLevel, openAttempt } from "./segment-request.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import type { UpstreamAttempt } from "./upstream-attempt.ts";
 
@@ -256,7 +256,7 @@ export class RequestScheduler {
     if (utterance.sourceFormat === "") {
       chooseFormat(deps, utterance, { needs: output.needs(), isMixed: this.#options.isMixed() });
     }
-    return askFor(deps, {
+    return openAttempt(deps, {
       utterance,
       segment,
       requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],

@@ -29,7 +29,7 @@ interface Asking {
   readonly onAnswer: () => void;
 }
 
-export function askFor(deps: SessionDeps, asking: Asking): UpstreamAttempt {
+export function openAttempt(deps: SessionDeps, asking: Asking): UpstreamAttempt {
   const { utterance, segment, requestIds, wantsTiming, aheadMs, stitchBy, blocks, onIgnored } = asking;
   const voiceId = utterance.voiceIds[0] ?? "";
   const choice = {

@@ -165,7 +165,7 @@ export class UpstreamAttempt implements Attempt {
       startMs: times.sentMs,
       tries: this.#tries,
     });
-    this.#synthesis = this.#options.upstream.open(this.#counted(), {
+    this.#synthesis = this.#options.upstream.open(this.#requestWithTries(), {
       requestSent: (firstAudioMs) => {
         times.sentMs = clock.nowMs();
         this.#count();
@@ -189,7 +189,7 @@ export class UpstreamAttempt implements Attempt {
   }
 
   /** The request, and for the ledger how often it was made. */
-  #counted(): SynthesisRequest {
+  #requestWithTries(): SynthesisRequest {
     return this.#tries === 1 ? this.#request : { ...this.#request, tries: this.#tries };
   }
 
@@ -293,10 +293,10 @@ export class UpstreamAttempt implements Attempt {
     const instead = restitched === undefined ? null : stitchInstead(this.#request, error);
     if (restitched !== undefined && instead !== null) {
       this.#request = restitched(instead);
-      if (!mayPass(error)) return 0;
+      if (!isWorthAnotherTry(error)) return 0;
     }
     const isSlow = error.code === "upstream_timeout" && this.#serviceMs > this.#options.firstAudioMs;
-    if (!mayPass(error) || (isSlow && this.#tries >= SLOW_TRIES)) return undefined;
+    if (!isWorthAnotherTry(error) || (isSlow && this.#tries >= SLOW_TRIES)) return undefined;
     return RETRY_DELAYS_MS[this.#tries - 1];
   }
 
@@ -323,6 +323,6 @@ export class UpstreamAttempt implements Attempt {
  * Whether the same request may do better. A request that was turned away for too many (429) was asked for again already,
  * until patience was over (upstream/transport/exchange.ts).
  */
-export function mayPass(error: GatewayError): boolean {
+export function isWorthAnotherTry(error: GatewayError): boolean {
   return error.isRetryable && error.code !== "upstream_rate_limited";
 }
