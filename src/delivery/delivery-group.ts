@@ -102,10 +102,10 @@ export class DeliveryGroup {
     const frames = framesOf(batch);
     let listeners = this.#inLockstep.size;
     for (const cursor of this.#inLockstep) {
-      if (cursor.isShort) {
+      if (cursor.isAudioLeftOut) {
         this.#sendEvents(cursor, batch, frames);
         listeners -= 1;
-      } else if (cursor.sendBatch(batch, frames)) {
+      } else if (cursor.sendBatch(batch, frames) === "full") {
         this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
@@ -165,7 +165,7 @@ export class DeliveryGroup {
   #sendEvents(cursor: ListenerCursor, batch: readonly Delivery[], frames: number): void {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
     cursor.dropFrames(frames);
-    if (events.length > 0 && cursor.sendBatch(events, 0)) {
+    if (events.length > 0 && cursor.sendBatch(events, 0) === "full") {
       this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
     }
   }
@@ -262,7 +262,7 @@ export class DeliveryGroup {
       const entry = this.#log.entry(behind.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
-    if (cursor.sendBatch(batch, 0) || behind.event < this.#event) return;
+    if (cursor.sendBatch(batch, 0) === "full" || behind.event < this.#event) return;
     this.#skip(cursor, { behind, toFrame: this.#frame, emitGap });
     this.#rejoin(cursor);
   }
@@ -289,7 +289,7 @@ export class DeliveryGroup {
     behind.event = reached.event;
     const frames = framesOf(batch);
     this.#count(batch, frames, 1);
-    const isFull = cursor.sendBatch(batch, frames);
+    const isFull = cursor.sendBatch(batch, frames) === "full";
     if (isDone && !isFull) this.#rejoin(cursor);
   }
 

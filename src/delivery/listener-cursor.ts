@@ -34,6 +34,8 @@ export interface Behind {
   readonly isJoining: boolean;
 }
 
+type SocketRoom = "room" | "full";
+
 export class ListenerCursor {
   readonly #listener: Listener;
   readonly #offsets: OffsetUnit;
@@ -57,18 +59,19 @@ export class ListenerCursor {
     this.#onEnd = options.onEnd ?? (() => undefined);
   }
 
-  /** Sends a batch, `frames` of it audio; true when the socket is too full to go on. */
-  sendBatch(batch: readonly Delivery[], frames: number): boolean {
-    if (this.#isClosed) return false;
+  /** Sends a batch, `frames` of it audio; says whether the socket has room to go on. */
+  sendBatch(batch: readonly Delivery[], frames: number): SocketRoom {
+    if (this.#isClosed) return "room";
     this.framesSent += frames;
     const result = this.#listener.deliver(batch, this.#offsets);
-    if (result === "sent") return false;
+    if (result === "sent") return "room";
     if (result === "dropped") this.end(socketFull());
-    return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes * BEHIND_FROM;
+    const isFull = !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes * BEHIND_FROM;
+    return isFull ? "full" : "room";
   }
 
   /** Whether audio has to stand back so that events get through (policy `captions`). */
-  get isShort(): boolean {
+  get isAudioLeftOut(): boolean {
     if (this.policy !== "captions") return false;
     // Once audio was left out it stays out until the socket has drained and the `gap` is sent.
     return this.#unreportedFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes * SHORT_FROM;

@@ -179,7 +179,7 @@ export class Rendition {
     const ticks = place.nextTicks;
     if (ticks === this.startTicksOf(next)) return;
     this.#formerAnchors = this.#formerAnchors.filter(
-      (_, place, all) => (all[place + 1]?.index ?? this.#anchorIndex) > this.#ring.first,
+      (_, index, all) => (all[index + 1]?.index ?? this.#anchorIndex) > this.#ring.first,
     );
     if (this.#anchorIndex < next) {
       this.#formerAnchors.push({ index: this.#anchorIndex, ticks: this.#anchorTicks });
