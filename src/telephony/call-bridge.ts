@@ -1,5 +1,5 @@
 /**
- * The phone calls of one session as its other connections meet them: who has called, what was dialled, what the caller
+ * The phone calls of one session as its other connections meet them: who has called, which keys were pressed, what the caller
  * says, and hanging up. Made with the session's first call, gone with its last.
  */
 import { GatewayError } from "../errors.ts";
@@ -62,7 +62,7 @@ export class CallBridge implements SessionCalls {
     });
   }
 
-  dialled(call: BridgedCall, key: { readonly digit: string; readonly durationMs?: number }): void {
+  keyPressed(call: BridgedCall, key: { readonly digit: string; readonly durationMs?: number }): void {
     this.#emit("dtmf", {
       type: "dtmf",
       call_id: call.facts.call_id,

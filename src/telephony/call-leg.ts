@@ -138,7 +138,7 @@ export class SessionLeg implements CallLeg, BridgedCall {
         joined.bridge.hear(this, event.audio);
         return;
       case "dtmf":
-        joined.bridge.dialled(this, event);
+        joined.bridge.keyPressed(this, event);
         return;
       case "played":
         this.#played(joined, event.name);

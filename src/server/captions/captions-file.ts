@@ -36,7 +36,7 @@ export class CaptionWriter {
 }
 
 /** For the reader of a growing file, whose cues and end come from what the session remembers: it needs no events. */
-export const FILE_LISTENER: Listener = {
+export const IGNORING_LISTENER: Listener = {
   deliver: () => "sent",
   notify: () => "sent",
   bufferedBytes: () => 0,

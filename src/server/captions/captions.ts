@@ -27,7 +27,7 @@ import { ArrivedAnswer } from "../relayed/arrived-answer.ts";
 import { FarListener } from "../relayed/far-listener.ts";
 import type { AnswerStream, HostedAnswer, HostedRequest } from "../relayed/hosted-answer.ts";
 import { needsInSession, type Routes } from "../routes.ts";
-import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
+import { CaptionWriter, IGNORING_LISTENER } from "./captions-file.ts";
 import { CaptionsListener } from "./captions-listener.ts";
 import {
   CAPTION_FILES,
@@ -212,7 +212,7 @@ class CaptionsResponse {
     }
     let unfollow = (): void => undefined;
     const body = this.#bodyFor(request.joining, { onLost: () => body.cut(), onClosed: () => unfollow() });
-    this.#join(session, FILE_LISTENER, request.joining);
+    this.#join(session, IGNORING_LISTENER, request.joining);
     unfollow = growFile(body, { request, session, maxOutboxBytes: this.#options.maxOutboxBytes });
   }
 
@@ -332,7 +332,7 @@ export function answerHostedFile(
     return;
   }
   let unfollow = (): void => undefined;
-  const participant = joinSession(session, FILE_LISTENER, { joining, isClosed: () => answer.isClosed });
+  const participant = joinSession(session, IGNORING_LISTENER, { joining, isClosed: () => answer.isClosed });
   answer.onClosed = () => {
     unfollow();
     session.leave(participant);

@@ -34,7 +34,7 @@ export interface Receiver<C> {
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
   /** Called before each message: it may hold the inbox, and the message waits. Default: none does. */
-  before?(connection: C): void;
+  beforeMessage?(connection: C): void;
   /** Calls `work` at once; what is answered in it leaves together. Default: each answer leaves by itself. */
   corked?(connection: C, work: () => void): void;
   /** Its bytes are lent for the call. Also once the client has closed: then it can't be answered any more. */
@@ -87,7 +87,7 @@ export class Inbox<C> implements Waiting {
   /** A message has come: it is handled now, or waits. */
   take(message: Bytes, isBinary: boolean): void {
     const scheduler = this.#scheduler;
-    if (this.#backlog === null) this.#receiver.before?.(this.#connection);
+    if (this.#backlog === null) this.#receiver.beforeMessage?.(this.#connection);
     if (this.#backlog !== null) {
       if (scheduler.counters.messagesWaited % KEPT_IN_A_ROW === 0) scheduler.between();
       this.#keep(this.#backlog, message, isBinary);
@@ -111,11 +111,11 @@ export class Inbox<C> implements Waiting {
   }
 
   /**
-   * Its messages come behind those of `before`, which wait: until these are handled, and its end
+   * Its messages come behind those of `former`, which wait: until these are handled, and its end
    * if it has ended, all of its own wait. Then `ready` is called, unless this one has gone by then without a word.
    */
-  follow(before: Inbox<C>, ready: () => void): void {
-    before.#followers.push(() => goOn(ready));
+  follow(former: Inbox<C>, ready: () => void): void {
+    former.#followers.push(() => goOn(ready));
     const goOn = this.hold();
   }
 
@@ -159,7 +159,7 @@ export class Inbox<C> implements Waiting {
   readonly #handleSome = (): void => {
     const scheduler = this.#scheduler;
     for (let handled = 0; handled < HANDLED_TOGETHER; handled += 1) {
-      this.#receiver.before?.(this.#connection);
+      this.#receiver.beforeMessage?.(this.#connection);
       const message = this.#isHeld ? null : this.#backlog?.shift();
       if (message !== undefined && message !== null) {
         scheduler.waits(-Backlog.sizeOf(message.bytes));

@@ -88,12 +88,12 @@ export class LiveConnections {
       if (resume?.kind === "token") this.#lostClients.check(resume.token);
       const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
       data.returnToken = mayHaveSaid ? resume.token : null;
-      const before = this.#reconnects.before(data);
-      if (before === null) {
+      const former = this.#reconnects.formerOf(data);
+      if (former === null) {
         this.#enter(data, joining);
         return;
       }
-      inbox.follow(before, () => this.#enter(data, joining));
+      inbox.follow(former, () => this.#enter(data, joining));
       this.#reconnects.note(data);
     } catch (thrown) {
       this.#refused(data, thrown);
@@ -238,7 +238,7 @@ function liveReceiver(
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
-    before: waitForRoom,
+    beforeMessage: waitForRoom,
     corked: ({ listener }, work) => {
       if (listener?.corked === undefined) work();
       else listener.corked(work);

@@ -1,5 +1,5 @@
 /**
- * A speaker that comes back while messages of its connection before still wait for their turn: what it sends now belongs
+ * A speaker that comes back while messages of its former connection still wait for their turn: what it sends now belongs
  * behind them, and so does its greeting, because only then it is known which of its texts are open.
  */
 import type { Inbox } from "./inbox.ts";
@@ -19,7 +19,7 @@ export class Reconnects {
   }
 
   /** The inbox that a connection's own messages come behind; null: none waits. */
-  before({ sessionId, returnToken }: LiveConnection): Inbox<LiveConnection> | null {
+  formerOf({ sessionId, returnToken }: LiveConnection): Inbox<LiveConnection> | null {
     if (returnToken === null) return null;
     let found: Inbox<LiveConnection> | null = null;
     for (const other of this.#busy) {
