@@ -231,7 +231,7 @@ export class Session {
   }
   /** The first utterance that is not over; null: none. */
   get currentId(): string | null {
-    return this.queue.unplayed[0]?.id ?? null;
+    return this.queue.notOver[0]?.id ?? null;
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
@@ -239,7 +239,7 @@ export class Session {
   }
   /** Utterances that are not over. */
   get utteranceCount(): number {
-    return this.queue.unplayed.length;
+    return this.queue.notOver.length;
   }
   get isClosed(): boolean {
     return this.#isClosed;
@@ -326,7 +326,7 @@ export class Session {
    */
   isSentOut(participant: Participant): boolean {
     if (this.queue.renderer.head.isAlone) return false;
-    const last = this.queue.unplayed.findLast((utterance) => utterance.startTicks !== null);
+    const last = this.queue.notOver.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
     return last.endTicks !== null && this.sentMs(participant) >= msOfTicks(last.endTicks);
   }
@@ -354,7 +354,7 @@ export class Session {
 
   /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
   mark(name: string): void {
-    this.#marks.add(name, { last: this.queue.unplayed.at(-1), atTicks: this.#clock.playheadTicks });
+    this.#marks.add(name, { last: this.queue.notOver.at(-1), atTicks: this.#clock.playheadTicks });
     this.#clock.advance();
   }
 

@@ -150,7 +150,7 @@ export class SessionLeg implements CallLeg, BridgedCall {
         this.#listener.goOn();
         return;
       case "expired":
-        this.#endWhenHeard(event, new Set(joined.session.queue.unplayed));
+        this.#endWhenHeard(event, new Set(joined.session.queue.notOver));
         return;
     }
   }
@@ -189,7 +189,7 @@ export class SessionLeg implements CallLeg, BridgedCall {
     if (this.#isOver || joined === null) return;
     const { clock } = this.#deps;
     const nowMs = clock.nowMs();
-    const isSpoken = !joined.session.queue.unplayed.some((utterance) => awaited.has(utterance));
+    const isSpoken = !joined.session.queue.notOver.some((utterance) => awaited.has(utterance));
     const sinceMs = isSpoken ? (spokenMs ?? nowMs) : null;
     const isHeard = !this.#listener.hasUnplayed || (sinceMs !== null && nowMs - sinceMs >= LAST_MARK_MS);
     if (isSpoken && isHeard) this.#end(end.closeCode, end.reason);

@@ -186,7 +186,7 @@ export class ConnectionRegistry {
       epoch: session.epoch,
       ...(this.#formerEpoch === null
         ? {}
-        : { former_epoch: this.#formerEpoch, utterances: this.#options.queue.unplayed.map(({ id }) => id) }),
+        : { former_epoch: this.#formerEpoch, utterances: this.#options.queue.notOver.map(({ id }) => id) }),
       listener_id: participant.id,
       resume_token: participant.returnToken,
       ...(had === null ? {} : { resumed: point !== null }),
@@ -326,7 +326,7 @@ export class ConnectionRegistry {
     const { clock, output, queue } = this.#options;
     const { playheadTicks } = clock;
     const fromTicks = Math.min(wantedTicks ?? playheadTicks, playheadTicks);
-    const ids = new Set(queue.unplayed.map((utterance) => utterance.id));
+    const ids = new Set(queue.notOver.map((utterance) => utterance.id));
     const event = output.log.indexWhere(
       (entry) => entry.positionTicks >= fromTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),
     );
@@ -411,7 +411,7 @@ export class ConnectionRegistry {
   #catchUpWithSpeech(participant: Participant): void {
     const { clock, queue, output } = this.#options;
     const { playheadTicks } = clock;
-    for (const utterance of queue.unplayed) {
+    for (const utterance of queue.notOver) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
       participant.send((base) => startedEvent(base, utterance));
       const style = styleOf(participant.settings);

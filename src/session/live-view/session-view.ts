@@ -93,7 +93,7 @@ export class SessionView {
       is_moving: isMoving,
       made_ms: msOfTicks(queue.writeTicks),
       shows_text: showsText,
-      utterances: queue.unplayed
+      utterances: queue.notOver
         .slice(0, MAX_UTTERANCES)
         .map((utterance) => utteranceOf(utterance, { showsText, fromTicks, madeTicks: queue.writeTicks })),
       listeners: this.#listeners(playheadTicks),
@@ -140,7 +140,7 @@ function utteranceOf(utterance: Utterance, reading: UtteranceReading): LiveUtter
   return {
     id,
     // One that was interrupted is in the queue no more.
-    state: state.kind === "interrupted" ? "played" : state.kind,
+    state: state.kind === "interrupted" || state.kind === "rendered" ? "played" : state.kind,
     start_ms: startTicks === null ? null : msOfTicks(startTicks),
     end_ms: endTicks === null ? null : msOfTicks(endTicks),
     voice: voiceIds[0] ?? "",

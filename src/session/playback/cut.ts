@@ -72,7 +72,7 @@ export function cutNow(cut: Cut): InterruptReceipt[] {
   const others =
     startTicks === null
       ? []
-      : queue.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= startTicks);
+      : queue.notOver.filter((utterance) => (utterance.startTicks ?? -1) >= startTicks);
   if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     queue.restart(nextTicks, others);

@@ -94,11 +94,11 @@ export class Interruptions {
    * says that it still hears the one that was played last, that comes before them.
    */
   get #cuttable(): readonly Utterance[] {
-    const { unplayed, lastPlayed } = this.#queue;
-    if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
+    const { notOver, lastPlayed } = this.#queue;
+    if (lastPlayed === null || notOver.some(({ startTicks }) => startTicks !== null)) return notOver;
     const { ticks, source } = this.#options.playout.heard().place;
     const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
-    return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
+    return isHeard || notOver.includes(lastPlayed) ? notOver : [lastPlayed, ...notOver];
   }
 
   /** Idempotent. */

@@ -2,7 +2,7 @@
  * What a session says: its utterances in the order of the timeline. It owns them: every change of an utterance's state is
  * made here. `RequestScheduler` has what was asked of the upstream for them, `Renderer` pushes what has come.
  *
- *   #utterances   [played, failed, ...,  speaking,  queued, queued, ...]
+ *   #utterances   [rendered, failed, ..., speaking,  queued, queued, ...]
  *                  the playhead has not   audio is   nothing of them
  *                  passed their end       rendered     was rendered
  */
@@ -146,7 +146,7 @@ export class PlaybackQueue {
     return this.requests.first?.utterance === utterance ? this.requests.coming : null;
   }
   /** Utterances that are not over for a listener without delay. */
-  get unplayed(): readonly Utterance[] {
+  get notOver(): readonly Utterance[] {
     return [...this.#utterances];
   }
   /** The first one that is not over for a listener without delay; null: none. */
@@ -299,7 +299,7 @@ export class PlaybackQueue {
     this.#interrupted.close();
     this.#textStall.close();
     this.requests.close();
-    for (const utterance of this.unplayed) {
+    for (const utterance of this.notOver) {
       this.#countHeard(utterance);
       this.#remove(utterance);
       utterance.leaveQueue();

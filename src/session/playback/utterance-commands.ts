@@ -83,7 +83,7 @@ export class UtteranceCommands {
 
   /** Utterances that wait for another one. The first of a queue that has not begun waits for its audio only. */
   get #waitingCount(): number {
-    const isSpeaking = this.#queue.unplayed.some((utterance) => utterance.startTicks !== null);
+    const isSpeaking = this.#queue.notOver.some((utterance) => utterance.startTicks !== null);
     const unbegunCount = this.#queue.unbegun.length;
     return isSpeaking ? unbegunCount : unbegunCount - 1;
   }

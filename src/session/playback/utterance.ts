@@ -1,10 +1,10 @@
 /**
  * One thing to say, as a state machine. The playback queue owns it and is the only one that calls its transitions:
  *
- *   queued --begin--> speaking --end--> played        all audio is on the timeline; over when the playhead has passed it
+ *   queued --begin--> speaking --end--> rendered      all audio is on the timeline; over when the playhead has passed it
  *      |                  |  \--fail--> failed        what came is heard, no more comes
- *      |                  +--interrupt--> interrupted (from played and failed, too)
- *      ^--rewind--- speaking, played                  its audio was cut before it was heard
+ *      |                  +--interrupt--> interrupted (from rendered and failed, too)
+ *      ^--rewind--- speaking, rendered                its audio was cut before it was heard
  *      ^--resume--- interrupted                       it goes on with its snapshot
  *      ^--continueFrom--- queued                      it goes on where another node left off
  */
@@ -91,15 +91,15 @@ export interface Speaking extends AnyState {
 }
 
 /** Its last audio is on the timeline; `startTicks` null: it had none. */
-interface Played extends AnyState {
-  readonly kind: "played";
+interface Rendered extends AnyState {
+  readonly kind: "rendered";
   readonly startTicks: number | null;
   readonly endTicks: number;
   /** Silence that fills everybody's last frame. */
   readonly padTicks: number;
 }
 
-/** As `Played`, but no more comes of it. */
+/** As `Rendered`, but no more comes of it. */
 export interface Failed extends AnyState {
   readonly kind: "failed";
   readonly startTicks: number | null;
@@ -120,7 +120,7 @@ interface Interrupted extends AnyState {
   readonly hasFailed: boolean;
 }
 
-type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
+type UtteranceState = Queued | Speaking | Rendered | Failed | Interrupted;
 
 /** Where its audio has ended. */
 export interface AudioEnd {
@@ -318,7 +318,7 @@ export class Utterance {
   }
   get padTicks(): number {
     const state = this.#state;
-    return state.kind === "played" || state.kind === "failed" ? state.padTicks : 0;
+    return state.kind === "rendered" || state.kind === "failed" ? state.padTicks : 0;
   }
   /** It has no text, and is played as it is. */
   get isSound(): boolean {
@@ -326,7 +326,7 @@ export class Utterance {
   }
   /** No more audio of it is to be rendered: it waits for the playhead. */
   get isSettled(): boolean {
-    return this.#state.kind === "played" || this.#state.kind === "failed";
+    return this.#state.kind === "rendered" || this.#state.kind === "failed";
   }
   get hasFailed(): boolean {
     return this.#state.kind === "failed" || (this.#state.kind === "interrupted" && this.#state.hasFailed);
@@ -465,7 +465,7 @@ export class Utterance {
   end({ endTicks, padTicks }: AudioEnd): void {
     const { startTicks } = this;
     const { transcript, resumption } = this.#state;
-    this.#state = { kind: "played", startTicks, endTicks, padTicks, transcript, resumption };
+    this.#state = { kind: "rendered", startTicks, endTicks, padTicks, transcript, resumption };
   }
 
   /** As `end`, because a request for it has failed. `lost`: text of which no more comes. */

@@ -195,14 +195,14 @@ export class WriteHead {
     this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_PLAYER_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
   }
 
-  /** Somebody asks for captions: what of `unplayed` is rendered and not heard is laid out in the styles that are new. */
-  layOutCues(unplayed: readonly Utterance[], player: SegmentPlayer | null): void {
+  /** Somebody asks for captions: what of `notOver` is rendered and not heard is laid out in the styles that are new. */
+  layOutCues(notOver: readonly Utterance[], player: SegmentPlayer | null): void {
     const { output, writer, playheadTicks } = this.#options;
     const [styles, heardTicks] = [output.cueStyles, playheadTicks()];
-    for (const utterance of unplayed) {
+    for (const utterance of notOver) {
       if (utterance.startTicks === null) continue;
       const events = player?.utterance === utterance ? player.events : null;
-      const isFollowed = utterance !== unplayed.at(-1);
+      const isFollowed = utterance !== notOver.at(-1);
       layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
     }
     player?.emitUpTo(this.#ticks);

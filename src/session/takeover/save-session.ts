@@ -35,7 +35,7 @@ interface ReadPlaces {
   readonly wordEndTicks: number;
   /** The last place. */
   readonly last: HeardPlace;
-  readonly isPlayed: boolean;
+  readonly isRendered: boolean;
 }
 
 export class SessionReader implements SpeechReader {
@@ -51,7 +51,7 @@ export class SessionReader implements SpeechReader {
     const sentTicks = this.#sentTicks;
     return {
       sentMs: msOfTicks(sentTicks),
-      utterances: this.#parts.queue.unplayed
+      utterances: this.#parts.queue.notOver
         .filter(({ hasFailed }) => !hasFailed)
         .flatMap((utterance) => this.#save(utterance, sentTicks)),
     };
@@ -59,9 +59,9 @@ export class SessionReader implements SpeechReader {
 
   readPlaces(): SavedPlaces[] {
     const sentTicks = this.#sentTicks;
-    const { unplayed } = this.#parts.queue;
+    const { notOver } = this.#parts.queue;
     const changed: SavedPlaces[] = [];
-    for (const utterance of unplayed) {
+    for (const utterance of notOver) {
       const { id, startTicks } = utterance;
       if (startTicks === null || utterance.hasFailed || utterance.isSound) continue;
       const before = this.#read.get(utterance);
@@ -69,13 +69,12 @@ export class SessionReader implements SpeechReader {
       const heard = this.#newPlaces(utterance, sentTicks, before);
       if (heard.length > 0) changed.push({ id, startMs: msOfTicks(startTicks), heard });
     }
-    if (this.#read.size > unplayed.length) this.#forgetPlayed(unplayed);
+    if (this.#read.size > notOver.length) this.#forgetPlayed(notOver);
     return changed;
   }
 
-  #forgetPlayed(unplayed: readonly Utterance[]): void {
-    for (const utterance of this.#read.keys())
-      if (!unplayed.includes(utterance)) this.#read.delete(utterance);
+  #forgetPlayed(notOver: readonly Utterance[]): void {
+    for (const utterance of this.#read.keys()) if (!notOver.includes(utterance)) this.#read.delete(utterance);
   }
 
   get #sentTicks(): number {
@@ -115,7 +114,7 @@ export class SessionReader implements SpeechReader {
       last = { end: utterance.spoken.clientHeardEnd(utterance.resumption?.spokenStart ?? 0), ms: 0 };
       places.push(last);
     }
-    const endTicks = utterance.state.kind === "played" ? utterance.endTicks : null;
+    const endTicks = utterance.state.kind === "rendered" ? utterance.endTicks : null;
     if (startTicks !== null) {
       const cut = cutOf(utterance, this.#parts.queue.comingOf(utterance));
       for (const { endTicks: ticks } of toRead(words, { from, sentTicks })) {
@@ -124,7 +123,7 @@ export class SessionReader implements SpeechReader {
         last = { end, ms: msOfTicks(ticks) };
         places.push(last);
       }
-      if (endTicks !== null && (places.length > 0 || before?.isPlayed !== true)) {
+      if (endTicks !== null && (places.length > 0 || before?.isRendered !== true)) {
         last = { end: utterance.text.length, ms: msOfTicks(endTicks) };
         places.push(last);
       }
@@ -137,7 +136,7 @@ export class SessionReader implements SpeechReader {
       word,
       wordEndTicks,
       last,
-      isPlayed: endTicks !== null,
+      isRendered: endTicks !== null,
     });
     return places;
   }
@@ -180,7 +179,7 @@ function isSame(utterance: Utterance, before: ReadPlaces, sentTicks: number): bo
   return (
     nextWord(utterance, before) === transcript.words.length &&
     !isOutOfReach(transcript.words.at(-1), sentTicks) &&
-    before.isPlayed === (state.kind === "played")
+    before.isRendered === (state.kind === "rendered")
   );
 }
 

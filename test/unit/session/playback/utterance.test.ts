@@ -44,7 +44,7 @@ describe("the states of an utterance", () => {
     utterance.begin(100);
     expect([utterance.state.kind, utterance.startTicks, utterance.endTicks]).toEqual(["speaking", 100, null]);
     utterance.end({ endTicks: 400, padTicks: 7 });
-    expect([utterance.state.kind, utterance.startTicks, utterance.endTicks]).toEqual(["played", 100, 400]);
+    expect([utterance.state.kind, utterance.startTicks, utterance.endTicks]).toEqual(["rendered", 100, 400]);
     expect([utterance.padTicks, utterance.isSettled, utterance.hasFailed]).toEqual([7, true, false]);
   });
 

@@ -13,7 +13,7 @@ function openRead() {
   answerAll();
   clock.advance(20);
   const first = reader.readPlaces();
-  const [utterance] = session.queue.unplayed;
+  const [utterance] = session.queue.notOver;
   if (utterance === undefined) throw new Error("Nothing is spoken");
   return { reader, all, first, clock, transcript: utterance.transcript };
 }
