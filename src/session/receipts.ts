@@ -10,14 +10,15 @@ interface HeardCharacter {
   readonly endTicks: number;
 }
 
-interface Cut {
+/** What says how much of an utterance was heard at a time. */
+interface HeardFacts {
   /** Client's text. */
   readonly text: string;
   readonly characters: readonly HeardCharacter[];
   /** Client's offset of an end in the spoken text. */
   readonly clientEnd: (spoken: number) => number;
   /** The last place up to one in the spoken text where a word may begin. */
-  readonly placeBefore: (spoken: number) => number;
+  readonly wordStartBefore: (spoken: number) => number;
   readonly startTicks: number | null;
   /** Heard before it was cut and resumed. */
   readonly heardBeforeTicks: number;
@@ -28,13 +29,13 @@ interface Cut {
 }
 
 /** `coming`: what has come of its segment that is being rendered; null: nothing more is to come. */
-export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
+export function heardFactsOf(utterance: Utterance, coming: ComingAudio | null): HeardFacts {
   return {
     text: utterance.text,
     characters: utterance.transcript.characters,
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks: utterance.startTicks,
-    placeBefore: (spoken) => utterance.restartPlaces.before(spoken),
+    wordStartBefore: (spoken) => utterance.restartPlaces.before(spoken),
     heardBeforeTicks: utterance.resumption?.heardTicks ?? 0,
     resumedStart: utterance.resumption?.spokenStart ?? 0,
     untimed: { spoken: utterance.spoken.spoken, places: utterance.transcript.segments, coming },
@@ -42,7 +43,7 @@ export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
 }
 
 /** Where a listener was when the cut came, and how that is known. */
-export interface HeardPlace {
+export interface HeardAt {
   readonly ticks: number;
   readonly source: Heard["source"];
   readonly boundMs: number;
@@ -54,31 +55,31 @@ const LONGEST_PAUSE_TICKS = 1000 * TICKS_PER_MS;
 export type Receipt = Heard & { readonly unheardText: string };
 
 /** The end of the last word that was over when the cut came: one of which a part was heard is not, and is said again. */
-export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
-  const startTicks = cut.startTicks ?? place.ticks;
+export function receiptOf(facts: HeardFacts, place: HeardAt): Receipt {
+  const startTicks = facts.startTicks ?? place.ticks;
   const heardTicks = Math.max(0, place.ticks - startTicks);
-  const end = cut.clientEnd(heardSpokenEnd(cut, place.ticks));
+  const end = facts.clientEnd(heardSpokenEnd(facts, place.ticks));
   return {
-    text: cut.text.slice(0, end),
+    text: facts.text.slice(0, end),
     end,
-    ms: msOfTicks(cut.heardBeforeTicks + heardTicks),
+    ms: msOfTicks(facts.heardBeforeTicks + heardTicks),
     source: place.source,
     bound_ms: place.boundMs,
-    unheardText: cut.text.slice(end),
+    unheardText: facts.text.slice(end),
   };
 }
 
 /** Where in the spoken text that is. Of one that waits to go on: what was heard before it was cut. */
-export function heardSpokenEnd(cut: Cut, atTicks: number): number {
-  const heardTo = cut.startTicks === null ? 0 : cut.placeBefore(spokenHeardEnd(cut, atTicks));
-  return Math.max(cut.resumedStart, heardTo);
+export function heardSpokenEnd(facts: HeardFacts, atTicks: number): number {
+  const heardTo = facts.startTicks === null ? 0 : facts.wordStartBefore(spokenHeardEnd(facts, atTicks));
+  return Math.max(facts.resumedStart, heardTo);
 }
 
 /**
  * The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard,
  * by the share of its audio.
  */
-function spokenHeardEnd({ characters, untimed }: Cut, atTicks: number): number {
+function spokenHeardEnd({ characters, untimed }: HeardFacts, atTicks: number): number {
   const timedEnd = heardEnd(characters, atTicks);
   const { places } = untimed;
   const place = placeAt(places, atTicks);

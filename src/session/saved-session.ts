@@ -33,7 +33,7 @@ export interface SavedUtterance {
   /** Heard before it was cut and resumed, ms. */
   readonly heardMs: number;
   /** Rising; the first one holds from the beginning on. */
-  readonly heard: readonly HeardPlace[];
+  readonly heard: readonly HeardUpTo[];
   /** Marks that wait for its end. */
   readonly marks: readonly string[];
 }
@@ -43,7 +43,7 @@ export interface SavedPlaces {
   readonly id: string;
   readonly startMs: number;
   /** In the place of those from the first one's `ms` on; not empty. */
-  readonly heard: readonly HeardPlace[];
+  readonly heard: readonly HeardUpTo[];
 }
 
 /** Reads what a session would say: all of it, and then what comes on top of that while it is spoken. */
@@ -54,7 +54,7 @@ export interface SpeechReader {
 }
 
 /** Who was sent audio up to `ms` has heard the client's text up to `end`. */
-export interface HeardPlace {
+export interface HeardUpTo {
   readonly end: number;
   readonly ms: number;
 }

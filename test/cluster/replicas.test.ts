@@ -16,7 +16,7 @@ import {
 } from "../../src/cluster/takeover/replicator.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import type {
-  HeardPlace,
+  HeardUpTo,
   SavedConnection,
   SavedPlaces,
   SavedSession,
@@ -70,7 +70,7 @@ class TestSession implements KeptSession {
   }
 }
 
-function heardAt(...places: readonly (readonly [end: number, ms: number])[]): HeardPlace[] {
+function heardAt(...places: readonly (readonly [end: number, ms: number])[]): HeardUpTo[] {
   return places.map(([end, ms]) => ({ end, ms }));
 }
 

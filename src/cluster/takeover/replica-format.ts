@@ -12,12 +12,7 @@
  */
 import { z } from "zod";
 import { parseCommand } from "../../protocol/commands.ts";
-import type {
-  HeardPlace,
-  SavedConnection,
-  SavedPlaces,
-  SavedUtterance,
-} from "../../session/saved-session.ts";
+import type { HeardUpTo, SavedConnection, SavedPlaces, SavedUtterance } from "../../session/saved-session.ts";
 
 export interface ReplicaMessage {
   /** The process whose sessions these are. */
@@ -269,7 +264,7 @@ function recordsOf(bytes: Buffer): ReplicaRecord[] {
       at += OVER_BYTES;
     } else if (kind === KIND.places) {
       const startMs = msAt(bytes, at + 9);
-      const heard: HeardPlace[] = [];
+      const heard: HeardUpTo[] = [];
       const count = bytes.readUInt32BE(at + 17);
       at += PLACES_BYTES;
       for (let place = 0; place < count; place += 1, at += PLACE_BYTES) {

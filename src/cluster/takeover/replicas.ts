@@ -1,7 +1,7 @@
 /** The buddy's side of a takeover: what other nodes have told this one of their sessions. */
 import type { Logger } from "../../kit/log.ts";
 import type {
-  HeardPlace,
+  HeardUpTo,
   SavedConnection,
   SavedSession,
   SavedUtterance,
@@ -52,7 +52,7 @@ interface KeptReplica {
 
 interface KeptUtterance extends SavedUtterance {
   startMs: number | null;
-  heard: HeardPlace[];
+  heard: HeardUpTo[];
 }
 
 interface Owner {

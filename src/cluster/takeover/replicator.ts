@@ -8,7 +8,7 @@ import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type {
-  HeardPlace,
+  HeardUpTo,
   SavedConnection,
   SavedSession,
   SavedUtterance,
@@ -372,12 +372,12 @@ function charsOf({ utterances, connections, disconnected }: SessionUpdate): numb
   return texts + CONNECTION_CHARS * (connections.length + disconnected.length);
 }
 
-function endsBehind(sentMs: number, heard: readonly HeardPlace[]): number[] {
+function endsBehind(sentMs: number, heard: readonly HeardUpTo[]): number[] {
   return heard.map(({ ms }) => ms).filter((ms) => ms > sentMs);
 }
 
 /** Ends mostly come in their order, one at a time. */
-function addEnds({ sentMs, wordEndsMs }: Told, heard: readonly HeardPlace[]): void {
+function addEnds({ sentMs, wordEndsMs }: Told, heard: readonly HeardUpTo[]): void {
   let lastMs = wordEndsMs.at(-1) ?? 0;
   let isRising = true;
   for (const { ms } of heard) {

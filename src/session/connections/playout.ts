@@ -4,7 +4,7 @@ import type { DeliveredRange } from "../output/delivered-range.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
-import type { HeardPlace } from "../receipts.ts";
+import type { HeardAt } from "../receipts.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import type { Moment, Participant } from "./participant.ts";
 
@@ -13,9 +13,9 @@ const ACK_BOUND_MS = 40;
 
 export interface ListenersHeard {
   /** Where the listener stands that is furthest behind. */
-  readonly place: HeardPlace;
+  readonly place: HeardAt;
   /** Where each listener stands that acknowledged. */
-  readonly listeners: readonly { readonly listenerId: string; readonly place: HeardPlace }[];
+  readonly listeners: readonly { readonly listenerId: string; readonly place: HeardAt }[];
 }
 
 export interface PlayoutOptions {
@@ -83,7 +83,7 @@ export class Playout {
   }
 
   /** Where listeners stand that acknowledge nothing. */
-  #estimate(delivered: DeliveredRange, { playheadTicks }: Moment): HeardPlace {
+  #estimate(delivered: DeliveredRange, { playheadTicks }: Moment): HeardAt {
     const { minLeadMs } = this.#options.output.demand;
     const leadMs = Number.isFinite(minLeadMs) ? minLeadMs : 0;
     // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.

@@ -9,7 +9,7 @@ import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
-import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import { type HeardAt, heardFactsOf, type Receipt, receiptOf } from "../receipts.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
@@ -106,9 +106,9 @@ function reportCut(utterance: Utterance, cut: Cut, shared: Shared): InterruptRec
   // it would leave with that, ahead of frames that an encoder still has.
   const fromTicks = Math.max(place.ticks, startTicks ?? shared.startTicks);
   const atTicks = Math.min(fromTicks, shared.nextTicks ?? shared.writeTicks);
-  const facts = cutOf(utterance, shared.coming);
+  const facts = heardFactsOf(utterance, shared.coming);
   const writeTicks = utterance.endTicks ?? shared.writeTicks;
-  const heardAt = (heard: HeardPlace): Receipt =>
+  const heardAt = (heard: HeardAt): Receipt =>
     startTicks === null
       ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
       : receiptOf(facts, {
@@ -144,7 +144,7 @@ function reportCut(utterance: Utterance, cut: Cut, shared: Shared): InterruptRec
 }
 
 /** Each listener's own receipt, where not all have heard the same. */
-function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace) => Receipt) {
+function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardAt) => Receipt) {
   const receipts = heard.listeners.map(({ listenerId, place }) => {
     const { unheardText: _, ...own } = heardAt(place);
     return { listener_id: listenerId, ...own };

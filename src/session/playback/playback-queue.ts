@@ -19,7 +19,7 @@ import {
 } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
-import { cutOf, receiptOf } from "../receipts.ts";
+import { heardFactsOf, receiptOf } from "../receipts.ts";
 import { remainderOf } from "../remainder.ts";
 import { InterruptedUtterances } from "../resume/interrupted-utterances.ts";
 import { takeSnapshot } from "../resume/resume-point.ts";
@@ -435,5 +435,5 @@ export class PlaybackQueue {
 /** How far an utterance that failed was heard: no more comes behind that. */
 function heardEndOf(utterance: Utterance, atTicks: number): number {
   const place = { ticks: atTicks, source: "estimate", boundMs: 0 } as const;
-  return receiptOf(cutOf(utterance, null), place).end;
+  return receiptOf(heardFactsOf(utterance, null), place).end;
 }

@@ -11,7 +11,7 @@ import { weaker } from "../../timing/timed.ts";
 import { isUntimedAt } from "../heard-share.ts";
 import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
 import type { Snapshot, Utterance } from "../playback/utterance.ts";
-import { cutOf, heardSpokenEnd } from "../receipts.ts";
+import { heardFactsOf, heardSpokenEnd } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
 import {
   type CutPoint,
@@ -49,7 +49,7 @@ function isKnown({ timing }: SpokenWord): boolean {
 /** No time is known there: the text that the receipt calls unheard is asked for again. */
 function fromReceipt(cut: OpenedCut, timing: Timing): Snapshot | null {
   const { utterance, cutTicks, coming } = cut;
-  const heardEnd = heardSpokenEnd(cutOf(utterance, coming), cutTicks);
+  const heardEnd = heardSpokenEnd(heardFactsOf(utterance, coming), cutTicks);
   const rest = textFrom(cut, heardEnd);
   if (rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = rest[0]?.start ?? heardEnd;

@@ -7,7 +7,7 @@ import type { Marks } from "../client-marks.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { Utterance, type UtteranceOptions } from "../playback/utterance.ts";
 import type { UtteranceCommands } from "../playback/utterance-commands.ts";
-import type { HeardPlace, SavedSession, SavedUtterance } from "../saved-session.ts";
+import type { HeardUpTo, SavedSession, SavedUtterance } from "../saved-session.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { traceOf } from "../utterance-trace.ts";
 
@@ -115,7 +115,7 @@ function utteranceOf({ command, text, half, leftOut }: SavedUtterance, options: 
 }
 
 /** The last place that was heard by then. */
-function heardAt(places: readonly HeardPlace[], ms: number): HeardPlace {
+function heardAt(places: readonly HeardUpTo[], ms: number): HeardUpTo {
   return places.findLast((place) => place.ms <= ms) ?? { end: 0, ms: 0 };
 }
 

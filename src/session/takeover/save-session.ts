@@ -6,9 +6,9 @@ import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { SpokenWord, Transcript } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import { cutOf, heardSpokenEnd } from "../receipts.ts";
+import { heardFactsOf, heardSpokenEnd } from "../receipts.ts";
 import type {
-  HeardPlace,
+  HeardUpTo,
   SavedConnection,
   SavedPlaces,
   SavedTexts,
@@ -34,7 +34,7 @@ interface ReadPlaces {
   readonly word: SpokenWord | null;
   readonly wordEndTicks: number;
   /** The last place. */
-  readonly last: HeardPlace;
+  readonly last: HeardUpTo;
   readonly isRendered: boolean;
 }
 
@@ -104,11 +104,11 @@ export class SessionReader implements SpeechReader {
   }
 
   /** How much of the text is heard when how much of the audio is, at the end of each word: all of that, or what is new. */
-  #newPlaces(utterance: Utterance, sentTicks: number, before: ReadPlaces | undefined): HeardPlace[] {
+  #newPlaces(utterance: Utterance, sentTicks: number, before: ReadPlaces | undefined): HeardUpTo[] {
     const { transcript, startTicks } = utterance;
     const { words } = transcript;
     const from = before === undefined ? null : nextWord(utterance, before);
-    const places: HeardPlace[] = [];
+    const places: HeardUpTo[] = [];
     let last = before?.last;
     if (from === null || last === undefined) {
       last = { end: utterance.spoken.clientHeardEnd(utterance.resumption?.spokenStart ?? 0), ms: 0 };
@@ -116,9 +116,9 @@ export class SessionReader implements SpeechReader {
     }
     const endTicks = utterance.state.kind === "rendered" ? utterance.endTicks : null;
     if (startTicks !== null) {
-      const cut = cutOf(utterance, this.#parts.queue.comingOf(utterance));
+      const facts = heardFactsOf(utterance, this.#parts.queue.comingOf(utterance));
       for (const { endTicks: ticks } of toRead(words, { from, sentTicks })) {
-        const end = cut.clientEnd(heardSpokenEnd(cut, ticks));
+        const end = facts.clientEnd(heardSpokenEnd(facts, ticks));
         if (end <= last.end) continue;
         last = { end, ms: msOfTicks(ticks) };
         places.push(last);

@@ -10,7 +10,7 @@ const base = {
   characters,
   startTicks: ms(1000),
   clientEnd: (spoken: number) => spoken,
-  placeBefore: (spoken: number) => spoken,
+  wordStartBefore: (spoken: number) => spoken,
   resumedStart: 0,
   heardBeforeTicks: 0,
   untimed: { spoken: text, places: [], coming: null },
@@ -37,9 +37,9 @@ describe("receiptOf()", () => {
     const emoji = "😀😀";
     const places = [{ start: 0, end: emoji.length, startTicks: 0, endTicks: ms(1000) }];
     const untimed = { spoken: emoji, places, coming: null };
-    const cut = { ...base, text: emoji, characters: [], startTicks: 0, untimed };
-    expect(receiptOf(cut, at(300)).text).toBe("");
-    expect(receiptOf(cut, at(800)).text).toBe("😀");
+    const facts = { ...base, text: emoji, characters: [], startTicks: 0, untimed };
+    expect(receiptOf(facts, at(300)).text).toBe("");
+    expect(receiptOf(facts, at(800)).text).toBe("😀");
   });
 
   it("goes by the share of the audio of a segment without times behind one that has them", () => {
@@ -48,17 +48,17 @@ describe("receiptOf()", () => {
       { start: 0, end: text.length, startTicks: ms(1000), endTicks: ms(2100) },
       { start: text.length, end: spoken.length, startTicks: ms(2100), endTicks: ms(2700) },
     ];
-    const cut = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
-    expect(receiptOf(cut, at(2050)).text).toBe("Hello worl");
-    expect(receiptOf(cut, at(2450)).text).toBe("Hello world ag");
+    const facts = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    expect(receiptOf(facts, at(2050)).text).toBe("Hello worl");
+    expect(receiptOf(facts, at(2450)).text).toBe("Hello world ag");
   });
 
   it("goes on by the share of the audio where the times have come for a part only, and not in a pause", () => {
     const spoken = `${text}${"a".repeat(20)}`;
     const places = [{ start: 0, end: spoken.length, startTicks: ms(1000), endTicks: ms(4100) }];
-    const cut = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
-    expect(receiptOf(cut, at(2900)).end).toBe(text.length);
-    expect(receiptOf(cut, at(3150)).end).toBe(text.length + 10);
+    const facts = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    expect(receiptOf(facts, at(2900)).end).toBe(text.length);
+    expect(receiptOf(facts, at(3150)).end).toBe(text.length + 10);
   });
 
   it("the receipt of an utterance that never started is all unheard", () => {
@@ -74,7 +74,7 @@ describe("receiptOf()", () => {
   });
 
   it("reports offsets of the client's text where another one was spoken", () => {
-    const cut = { ...base, text: "Hi 🌍 world", clientEnd: (spoken: number) => spoken - 2 };
-    expect(receiptOf(cut, at(1500))).toMatchObject({ text: "Hi ", end: 3 });
+    const facts = { ...base, text: "Hi 🌍 world", clientEnd: (spoken: number) => spoken - 2 };
+    expect(receiptOf(facts, at(1500))).toMatchObject({ text: "Hi ", end: 3 });
   });
 });
