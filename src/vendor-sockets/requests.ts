@@ -26,7 +26,7 @@ export function startAttempt(
   const range = { start: 0, end: text.length };
   counters.characters.requested += text.length;
   const nowMs = clock.nowMs();
-  const times = newTimes(range, { arrivedMs: nowMs, cutMs: nowMs });
+  const times = newTimes(range, { arrivedMs: nowMs, segmentedMs: nowMs });
   return new UpstreamAttempt({
     upstream,
     clock,

@@ -108,7 +108,7 @@ export class PlaybackQueue {
       waiting: () => this.#waitingForText(),
       isPaused: options.isPaused,
       handMs: () => this.requests.unheardMs,
-      onCut: () => {
+      onSegment: () => {
         this.openNext();
         options.onProgress();
       },

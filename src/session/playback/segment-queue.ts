@@ -67,7 +67,7 @@ export class SegmentQueue {
     const isStuck = rest.start <= segment.start;
     this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
     const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;
-    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, cutMs: nowMs });
+    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, segmentedMs: nowMs });
     this.times = this.times.filter((own) => !isStuck || own !== segment.times);
     this.#waiting.unshift({ ...rest, times, isRest: true });
   }
@@ -106,7 +106,7 @@ export class SegmentQueue {
 
   #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
     const arrivedMs = this.#arrivals.at(start) ?? this.#acceptedMs;
-    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, cutMs: nowMs });
+    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, segmentedMs: nowMs });
     return { text, start, end, times };
   }
 }

@@ -260,7 +260,7 @@ export class Utterance {
     utterance.chooseSourceFormat(sound.format);
     const times = newTimes(
       { start: 0, end: 0 },
-      { arrivedMs: options.acceptedMs, cutMs: options.acceptedMs },
+      { arrivedMs: options.acceptedMs, segmentedMs: options.acceptedMs },
     );
     const segment = { text: "", start: 0, end: 0, times };
     utterance.#own.push(

@@ -86,7 +86,7 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
 
 /** Text that is said from kept audio: it has arrived and is cut now. */
 export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: Segment): TimedSegment {
-  const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, cutMs: nowMs });
+  const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, segmentedMs: nowMs });
   return { text, start, end, times };
 }
 

@@ -7,7 +7,7 @@ export interface SegmentTimes {
   /** Nearer where the response broke off. */
   end: number;
   readonly arrivedMs: number;
-  readonly cutMs: number;
+  readonly segmentedMs: number;
   openedMs: number;
   sentMs: number;
   headersMs: number;
@@ -21,14 +21,14 @@ export interface SegmentTimes {
 
 export function newTimes(
   range: { readonly start: number; readonly end: number },
-  since: { readonly arrivedMs: number; readonly cutMs: number },
+  since: { readonly arrivedMs: number; readonly segmentedMs: number },
 ): SegmentTimes {
   // Not by spreading: V8 gives each such object a hidden class of its own.
   return {
     start: range.start,
     end: range.end,
     arrivedMs: since.arrivedMs,
-    cutMs: since.cutMs,
+    segmentedMs: since.segmentedMs,
     openedMs: 0,
     sentMs: 0,
     headersMs: 0,
@@ -45,7 +45,7 @@ export function waterfallOf(times: SegmentTimes): Waterfall | null {
   if (times.firstByteMs === 0 || times.firstFrameMs === 0) return null;
   const reached = [
     times.arrivedMs,
-    times.cutMs,
+    times.segmentedMs,
     times.openedMs,
     times.sentMs,
     times.headersMs,

@@ -30,7 +30,7 @@ export interface TextStallOptions {
   /** Unheard speech in hand, ms. */
   readonly handMs: () => number;
   /** Something can be spoken now. */
-  readonly onCut: () => void;
+  readonly onSegment: () => void;
   /** A text was taken to be complete. */
   readonly onIdled: (utterance: Utterance) => void;
   /** Text that was held back is settled, and may have been taken out. */
@@ -89,7 +89,7 @@ export class TextStall {
     if (idleLeftMs <= 0) {
       utterance.input.end(nowMs);
       this.#options.onIdled(utterance);
-      this.#options.onCut();
+      this.#options.onSegment();
       return;
     }
     if (!utterance.input.hasUncutText) {
@@ -122,7 +122,7 @@ export class TextStall {
     if (isCut || (heldLeftMs <= 0 && utterance.input.flushHeld(nowMs, this.#options.isPaused(utterance)))) {
       this.#shortFromMs = null;
       this.#options.counters.stallCuts += 1;
-      this.#options.onCut();
+      this.#options.onSegment();
       return;
     }
     if (rank === "word") this.#options.onSettled(utterance);

@@ -52,7 +52,7 @@ describe("Splice", () => {
 });
 
 describe("UnsentSegments", () => {
-  const segment = () => newTimes({ start: 0, end: 1 }, { arrivedMs: 0, cutMs: 0 });
+  const segment = () => newTimes({ start: 0, end: 1 }, { arrivedMs: 0, segmentedMs: 0 });
 
   it("notes the first frame of each that begins before what was sent, once", () => {
     const unsent = new UnsentSegments();

@@ -241,7 +241,7 @@ describe("the waterfall", () => {
   });
 
   it("a waterfall of times in fractions sums to the microsecond, and never has a stage below zero", () => {
-    const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0.1, cutMs: 0.3 });
+    const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0.1, segmentedMs: 0.3 });
     Object.assign(times, {
       openedMs: 1 / 3,
       sentMs: 2 / 3,
