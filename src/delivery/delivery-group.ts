@@ -330,9 +330,8 @@ export class DeliveryGroup {
   }
 
   /**
-   * Whether what is due stands behind this event, which is not: audio is made ahead for whoever has the longest lead, and its
-   * events are numbered then. A mark, or the end of an utterance, must not come as late to everybody else: it takes along what
-   * stands before it. Who catches up gets frames and events as they were.
+   * An event that is not due leaves early if one behind it is due. Events are numbered when rendered, far ahead for the longest
+   * lead; a mark or an end must not wait for that. Who catches up gets frames and events as they were.
    */
   #hasDueBehind(at: {
     readonly event: number;

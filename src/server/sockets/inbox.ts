@@ -119,7 +119,10 @@ export class Inbox<C> implements Waiting {
     const goOn = this.hold();
   }
 
-  /** What comes waits until the function that this gives is called; then `ready` is, unless the client has gone without a word. */
+  /**
+   * Messages wait until the returned function is called; it calls `ready` first, unless the client has closed and left nothing
+   * to handle.
+   */
   hold(): (ready: () => void) => void {
     this.#backlog ??= new Backlog();
     this.#isHeld = true;

@@ -1,6 +1,6 @@
 /**
- * Clients of the native protocol: they join a session, their commands are carried out, and they leave. What their messages
- * come by is somebody else's: a socket of this port (live-socket.ts).
+ * Clients of the native protocol: they join a session, their commands are carried out, and they leave. This module does
+ * not know how messages come: by a socket of this process (live-socket.ts) or from another node (relayed/relay-host.ts).
  */
 import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";

@@ -282,8 +282,8 @@ export class OutputRouter {
   }
 
   /**
-   * Forgets all audio of what starts at `startTicks` that was not heard to its end at `heardTicks`, so that nobody who
-   * comes back gets it; returns where the next frames stand for everybody: behind all that anybody was ever sent.
+   * Drops from the renditions what begins at `startTicks` and was not heard by `heardTicks`: nobody who comes back gets it.
+   * Returns where the next frame stands for all: behind the furthest frame sent to anybody.
    */
   cut(place: {
     readonly writeTicks: number;

@@ -108,8 +108,8 @@ export class Interruptions {
   }
 
   /**
-   * Cuts at `atMs`, or when the turn of audio comes that is rendered and not heard yet: the utterance before is heard to its
-   * end. Audio may have been rendered while its cut waited, so the turn is looked at again each time.
+   * Cuts at `atMs`; if the first target's audio is rendered but its turn has not come, when it comes, so that the utterance
+   * before it is heard whole. Audio may be rendered while its cut waits, so the turn is looked at again each time.
    */
   #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
     if (this.#isClosed) return [];

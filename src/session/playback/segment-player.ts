@@ -226,8 +226,8 @@ export class SegmentPlayer {
   }
 
   /**
-   * How much can be rendered before the response's end, which has to fade out, and by which the samples before it are levelled.
-   * No limit once the end has come.
+   * How much can be rendered while the end may still come. The rest is held back: it has to fade out if it is the end, and the
+   * leveller needs these samples to level those before them. No limit once the end has come.
    */
   get #endTicks(): number {
     if (this.#isAll) return Number.POSITIVE_INFINITY;

@@ -25,8 +25,8 @@ import type { UpstreamAttempt } from "./upstream-attempt.ts";
 /** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
 const CALM_AHEAD_MS = 250;
 /**
- * A request that was full is read on when less than this is left: one read is seconds of telephone sound. More than a player
- * ever holds back of what is here (a second, and a quarter of `ahead-ms`), or it would never come to that.
+ * A request that was full is read on when less than this is left; one read brings seconds of telephone sound. A player never
+ * holds back as much (a second, and a quarter of `ahead-ms`), so what is left does come below it.
  */
 const READ_ON_MS = 1250;
 /** Share of the audio that may be in hand under which one is read on whose times have not come. */
