@@ -16,7 +16,7 @@ import type { Routes, SocketBehavior } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
-import { UwsBatchSocket } from "../sockets/uws-port.ts";
+import { UwsBatchSocket } from "../sockets/uws-sockets.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
 import type { Admission, CarrierAuth, CarrierRequest } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectOf } from "./carrier-dialect.ts";

@@ -11,7 +11,7 @@ import type { Clock, Timer } from "../../kit/clock.ts";
 import { errorBody } from "../../protocol/events.ts";
 import { type LiveMessage, type OpenedSession, WATCH } from "../../protocol/live-view.ts";
 import { readJson } from "../../protocol/read-json.ts";
-import { UwsPort } from "../sockets/uws-port.ts";
+import { UwsPort } from "../sockets/uws-sockets.ts";
 import type { LiveSource } from "./live-source.ts";
 
 const TICK_MS = 250;

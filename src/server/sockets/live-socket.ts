@@ -12,7 +12,7 @@ import type { SocketBehavior } from "../routes.ts";
 import { type ClientListener, type LiveConnection, newConnection } from "./live-connection.ts";
 import type { LiveConnections, LiveConnectionsOptions } from "./live-connections.ts";
 import { RoundTrips } from "./round-trips.ts";
-import { UwsBatchSocket } from "./uws-port.ts";
+import { UwsBatchSocket } from "./uws-sockets.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits } from "./websocket.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
 import type { SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
-import { UwsPort } from "./uws-port.ts";
+import { UwsPort } from "./uws-sockets.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, type Headers, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {

@@ -1,4 +1,4 @@
-/** WebSockets of the server library as the states behind them see them. */
+/** uWebSockets.js sockets: safe after close, sent to in batches. */
 import type { WebSocket } from "uWebSockets.js";
 import type { SendResult } from "../../delivery/listener.ts";
 
