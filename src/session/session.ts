@@ -325,7 +325,7 @@ export class Session {
    * where sounds go on alone.
    */
   isSentOut(participant: Participant): boolean {
-    if (this.queue.renderer.head.isAlone) return false;
+    if (this.queue.renderer.head.isUnderOnly) return false;
     const last = this.queue.notOver.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
     return last.endTicks !== null && this.sentMs(participant) >= msOfTicks(last.endTicks);

@@ -36,8 +36,8 @@ const SURPLUS_MS = 300;
  * Sounds under speech are made so far ahead where nothing is spoken, and so often: what is said then begins behind what was
  * made.
  */
-const ALONE_AHEAD_MS = 100;
-const ALONE_BATCH_MS = 40;
+const UNDER_ONLY_AHEAD_MS = 100;
+const UNDER_ONLY_BATCH_MS = 40;
 
 /** Nobody paces a burst listener: with less than this to play it is sent words in parts. */
 const MIN_BURST_AHEAD_MS = 100;
@@ -206,10 +206,10 @@ export class PlaybackClock {
     const neededUntilTicks = Math.min(renderedTicks, limitTicks);
     const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
-    const aloneMs = Math.min(this.#renderedMs, ALONE_AHEAD_MS + output.demand.maxFrameMs);
-    const aloneTicks = Math.min(playheadTicks + aloneMs * TICKS_PER_MS, limitTicks);
+    const underOnlyMs = Math.min(this.#renderedMs, UNDER_ONLY_AHEAD_MS + output.demand.maxFrameMs);
+    const underOnlyTicks = Math.min(playheadTicks + underOnlyMs * TICKS_PER_MS, limitTicks);
     const wasRendered =
-      maySpeak && renderer.render({ untilTicks, neededUntilTicks, surplusTicks, aloneTicks });
+      maySpeak && renderer.render({ untilTicks, neededUntilTicks, surplusTicks, underOnlyTicks });
     this.#isUnderrun = queue.writeTicks < neededUntilTicks;
     if (!this.#playhead.isRunning) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
@@ -236,7 +236,7 @@ export class PlaybackClock {
         untilTicks,
         neededUntilTicks,
         surplusTicks: 0,
-        aloneTicks: Number.NEGATIVE_INFINITY,
+        underOnlyTicks: Number.NEGATIVE_INFINITY,
       });
       this.#playhead.stop(queue.writeTicks);
       this.#collectAndTrim(clock.nowMs());
@@ -279,7 +279,7 @@ export class PlaybackClock {
   /** A multiple of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
     const steps = Math.floor(this.#options.output.demand.minLeadMs / 3 / WAKE_GRID_MS);
-    const mostMs = this.#options.renderer.head.isAlone ? ALONE_BATCH_MS : 100;
+    const mostMs = this.#options.renderer.head.isUnderOnly ? UNDER_ONLY_BATCH_MS : 100;
     return Math.min(mostMs, Math.max(1, steps) * WAKE_GRID_MS);
   }
 

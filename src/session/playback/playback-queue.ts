@@ -134,7 +134,8 @@ export class PlaybackQueue {
       writeTicks,
       recent,
       utteranceTicks: current?.startTicks ?? null,
-      isOpen: this.renderer.head.isAlone || this.#utterances.some(({ state }) => state.kind === "speaking"),
+      isOpen:
+        this.renderer.head.isUnderOnly || this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
@@ -226,7 +227,7 @@ export class PlaybackQueue {
   /** Sounds under speech that are to end are over, where none is made. */
   endStopped(): void {
     const isSpeaking = this.#utterances.some(({ state }) => state.kind === "speaking");
-    if (!isSpeaking && !this.renderer.head.isAlone) this.renderer.head.endStopped();
+    if (!isSpeaking && !this.renderer.head.isUnderOnly) this.renderer.head.endStopped();
   }
 
   // ---- what changes it -------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ interface RenderLimits {
   /** So much more of the same segment, where it is there. */
   readonly surplusTicks: number;
   /** Up to here sounds under speech go on where nothing is spoken. */
-  readonly aloneTicks: number;
+  readonly underOnlyTicks: number;
 }
 
 export interface RendererOptions extends WriteHeadOptions {
@@ -73,7 +73,8 @@ export class Renderer {
       const player = isEnough ? this.#player : (this.#player ?? this.#nextPlayer());
       if (player === null) {
         // Between the segments of an utterance as little is put as anywhere in it.
-        if ((this.#options.current()?.startTicks ?? null) === null) this.head.goOnAlone(limits.aloneTicks);
+        if ((this.#options.current()?.startTicks ?? null) === null)
+          this.head.goOnUnderOnly(limits.underOnlyTicks);
         break;
       }
       try {

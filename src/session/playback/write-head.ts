@@ -32,7 +32,7 @@ const MAX_RECENT_BYTES = 4 * 1024 * 1024;
  */
 export const LATE_PLAYER_TICKS = 500 * TICKS_PER_MS;
 /** Sounds go on alone in pieces of this: most frames are cut out of one without copying. */
-const ALONE_TICKS = 20 * TICKS_PER_MS;
+const UNDER_ONLY_TICKS = 20 * TICKS_PER_MS;
 /** How far behind listeners play is asked so often: that looks at each of them. */
 const ASK_EVERY_TICKS = 250 * TICKS_PER_MS;
 
@@ -60,7 +60,7 @@ export class WriteHead {
   readonly unsent = new UnsentSegments();
   #ticks = 0;
   /** Sounds go on alone behind the last speech: nobody's frames were filled up there. */
-  #isAlone = false;
+  #isUnderOnly = false;
 
   constructor(options: WriteHeadOptions) {
     this.#options = options;
@@ -86,34 +86,34 @@ export class WriteHead {
   /** First audio of an utterance has come: moves to where all last frames have ended, and says where that is. */
   align(): number {
     this.#splice.forget();
-    if (!this.#isAlone || !this.#fillFrames()) this.#ticks = this.#options.output.alignEnds(this.#ticks);
-    this.#isAlone = false;
+    if (!this.#isUnderOnly || !this.#fillFrames()) this.#ticks = this.#options.output.alignEnds(this.#ticks);
+    this.#isUnderOnly = false;
     return this.#ticks;
   }
 
   /** Whether sounds go on where nothing is spoken. */
-  get isAlone(): boolean {
-    return this.#isAlone;
+  get isUnderOnly(): boolean {
+    return this.#isUnderOnly;
   }
 
   /** Sounds go on up to there, if any are under speech; nothing is spoken. */
-  goOnAlone(untilTicks: number): void {
+  goOnUnderOnly(untilTicks: number): void {
     const { under } = this.#options;
     if (!under.isEmpty && this.#ticks < untilTicks) {
-      if (!this.#isAlone) this.align();
-      this.#isAlone = true;
-      while (this.#ticks < untilTicks && !under.isEmpty) this.#pushAlone(ALONE_TICKS);
+      if (!this.#isUnderOnly) this.align();
+      this.#isUnderOnly = true;
+      while (this.#ticks < untilTicks && !under.isEmpty) this.#pushUnderOnly(UNDER_ONLY_TICKS);
     }
-    if (this.#isAlone && under.isEmpty) this.#fillUp();
+    if (this.#isUnderOnly && under.isEmpty) this.#fillUp();
   }
 
   /** Those that were to end are over, where no audio is made any more in which they could fall to nothing. */
   endStopped(): void {
     this.#options.under.endStopped(this.#ticks);
-    if (this.#isAlone && this.#options.under.isEmpty) this.#fillUp();
+    if (this.#isUnderOnly && this.#options.under.isEmpty) this.#fillUp();
   }
 
-  #pushAlone(ticks: number): void {
+  #pushUnderOnly(ticks: number): void {
     const { output, under, deps } = this.#options;
     const { sampleRate: rate = 24_000 } = parseUpstreamFormat(generatedFormat(output.needs())) ?? {};
     const slice = under.alone(ticks, { atTicks: this.#ticks, rate });
@@ -123,7 +123,7 @@ export class WriteHead {
   }
 
   #fillUp(): void {
-    this.#isAlone = false;
+    this.#isUnderOnly = false;
     this.#ticks = this.#options.output.flush(this.#ticks);
   }
 
@@ -135,7 +135,7 @@ export class WriteHead {
     const { output, under } = this.#options;
     const endTicks = output.frameEnd(this.#ticks);
     const missingTicks = endTicks - this.#ticks;
-    if (missingTicks > 0 && !under.isEmpty) this.#pushAlone(missingTicks);
+    if (missingTicks > 0 && !under.isEmpty) this.#pushUnderOnly(missingTicks);
     if (this.#ticks === endTicks && output.endsFramesAt(endTicks)) return true;
     this.#ticks = output.flush(this.#ticks);
     return false;
@@ -162,7 +162,7 @@ export class WriteHead {
     const { output, under } = this.#options;
     // Nobody hears sounds alone who takes them as fast as they come.
     if (under.isEmpty || !output.demand.hasRealtime) this.#ticks = output.flush(endTicks);
-    else this.#isAlone = this.#fillFrames();
+    else this.#isUnderOnly = this.#fillFrames();
     return { endTicks, padTicks: this.#ticks - endTicks };
   }
 
@@ -211,7 +211,7 @@ export class WriteHead {
   /** The audio was cut: what follows stands here. */
   cutTo(ticks: number): void {
     this.#ticks = ticks;
-    this.#isAlone = false;
+    this.#isUnderOnly = false;
     this.#options.under.cutTo(ticks);
     this.recent.clear();
     this.#splice.forget();
