@@ -348,8 +348,8 @@ const ENTRIES: Readonly<Record<string, (says: readonly unknown[], stage: Stage) 
   acknowledge: ([id, atMs, source], stage) =>
     stage.participantOf(id).acknowledge(Number(atMs), source === "mark" ? "mark" : "ack"),
   endTexts: ([id], stage) => endTexts({ session: stage.session, participant: stage.participantOf(id) }),
-  drain: (_says, stage) => stage.session.utterances.drain(),
-  noise: ([dbfs], stage) => stage.session.utterances.setNoise(typeof dbfs === "number" ? dbfs : null),
+  drain: (_says, stage) => stage.session.utteranceCommands.drain(),
+  noise: ([dbfs], stage) => stage.session.utteranceCommands.setNoise(typeof dbfs === "number" ? dbfs : null),
   restore: ([saved, epoch], stage) => stage.session.restore(saved as SavedSession, String(epoch)),
   close: ([error], stage) => stage.session.close(toGatewayError(error)),
 };

@@ -106,15 +106,15 @@ function carryOut(from: Connection, command: SessionCommand): void {
       return;
     case "stop":
       participant.mustSpeak();
-      session.utterances.stop(command.utterance_id, command.fade_ms);
+      session.utteranceCommands.stop(command.utterance_id, command.fade_ms);
       return;
     case "cancel":
       participant.mustInterrupt();
-      session.utterances.cancel(command.utterance_id);
+      session.utteranceCommands.cancel(command.utterance_id);
       return;
     case "resume":
       participant.mustSpeak();
-      session.utterances.resume(command.utterance_id);
+      session.utteranceCommands.resume(command.utterance_id);
       return;
     case "mark":
       participant.mustSpeak();
@@ -304,11 +304,11 @@ function admit(
   command: SpeakCommand | TextCommand | DialogueCommand | PlayCommand,
   { payer: { budget, subject }, characters }: Charge,
 ): UtteranceOptions {
-  if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
+  if (command.utterance_id !== undefined) session.utteranceCommands.mustBeFree(command.utterance_id);
   const charged = budget?.begin(characters);
   try {
-    if (command.replace !== undefined) session.utterances.replace(command.replace);
-    const id = session.utterances.admit(command.utterance_id);
+    if (command.replace !== undefined) session.utteranceCommands.replace(command.replace);
+    const id = session.utteranceCommands.admit(command.utterance_id);
     session.deps.counters.characters.requested += characters;
     return {
       id,
@@ -408,7 +408,7 @@ function findOpen({ session, participant }: Connection, command: TextCommand | T
     return own === undefined || own.input.isEnded ? null : own;
   }
   const named = session.queue.findAny(id);
-  if (named?.hasFailed || session.utterances.isOver(id)) {
+  if (named?.hasFailed || session.utteranceCommands.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,

@@ -81,7 +81,7 @@ export class Session {
   readonly id: string;
   readonly epoch: string;
   /** What is to be said. */
-  readonly utterances: UtteranceCommands;
+  readonly utteranceCommands: UtteranceCommands;
   readonly interruptions: Interruptions;
   /** To be played later. */
   readonly prepared: PreparedStore;
@@ -203,7 +203,7 @@ export class Session {
       this.changed();
     };
     this.interruptions = new Interruptions({ ...parts, under: this.under, playout: this.#playout, onGone });
-    this.utterances = new UtteranceCommands({
+    this.utteranceCommands = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
       interruptions: this.interruptions,
@@ -396,7 +396,7 @@ export class Session {
   }
 
   #restore(saved: SavedSession, formerEpoch: string): void {
-    const { queue, utterances: commands } = this;
+    const { queue, utteranceCommands: commands } = this;
     const deps = this.#deps;
     this.#restored = new RestoredSpeech(saved, {
       session: this,
@@ -441,7 +441,7 @@ export class Session {
   #close(error: GatewayError): void {
     this.#isClosed = true;
     this.interruptions.close();
-    this.utterances.close();
+    this.utteranceCommands.close();
     this.#clock.close();
     this.queue.close();
     this.speakers.close();

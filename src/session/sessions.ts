@@ -170,7 +170,7 @@ export class Sessions {
   /** Opens no session any more, and takes no new utterance. Idempotent. */
   refuseMore(): void {
     this.#isDraining = true;
-    for (const session of this.#byId.values()) session.utterances.drain();
+    for (const session of this.#byId.values()) session.utteranceCommands.drain();
   }
 
   /** Takes nothing new and resolves when nobody speaks any more, at the latest after `deadlineMs`. */

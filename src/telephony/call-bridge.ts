@@ -43,7 +43,7 @@ export class CallBridge implements SessionCalls {
 
   add(call: BridgedCall): void {
     if (this.#comfortNoiseDbfs !== 0 && this.isEmpty) {
-      this.#session.utterances.setNoise(this.#comfortNoiseDbfs);
+      this.#session.utteranceCommands.setNoise(this.#comfortNoiseDbfs);
     }
     this.#calls.add(call);
     this.#emit("call", { type: "call", state: "started", ...call.facts });
@@ -52,7 +52,7 @@ export class CallBridge implements SessionCalls {
   /** Idempotent. */
   remove(call: BridgedCall, reason: string | undefined): void {
     if (!this.#calls.delete(call)) return;
-    if (this.#comfortNoiseDbfs !== 0 && this.isEmpty) this.#session.utterances.setNoise(null);
+    if (this.#comfortNoiseDbfs !== 0 && this.isEmpty) this.#session.utteranceCommands.setNoise(null);
     if (this.#speaking === call) this.#forgetVoices();
     this.#emit("call", {
       type: "call",

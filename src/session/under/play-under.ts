@@ -14,10 +14,10 @@ const FADE_MS = 20;
 /** Its id. Throws sounds_full, not_prepared, invalid_field, utterance_id_taken, draining. */
 export function playUnder(session: Session, command: PlayCommand): string {
   session.under.mustHaveRoom();
-  if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
+  if (command.utterance_id !== undefined) session.utteranceCommands.mustBeFree(command.utterance_id);
   const { samples, onOver } = samplesOf(session, command);
   try {
-    const id = session.utterances.takeId(command.utterance_id);
+    const id = session.utteranceCommands.takeId(command.utterance_id);
     session.under.add(id, { ...optionsOf(command), samples, onOver });
     return id;
   } catch (thrown) {

@@ -199,7 +199,7 @@ describe("replace", () => {
     expect(() => rig.speak("charlie", "b", { replace: "all" })).toThrow(code("utterance_id_taken"));
     expect(() => rig.speak("", "c", { replace: "all" })).toThrow(code("invalid_field"));
     expect(() => rig.speak("x".repeat(1001), "c", { replace: "all" })).toThrow(code("text_too_long"));
-    rig.session.utterances.drain();
+    rig.session.utteranceCommands.drain();
     expect(() => rig.speak("charlie", "c", { replace: "all" })).toThrow(code("draining"));
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["a/done", "b/done"]);

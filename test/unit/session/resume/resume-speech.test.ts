@@ -822,7 +822,7 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.session.utterances.drain();
+    rig.session.utteranceCommands.drain();
     expect(() => rig.send({ type: "resume" })).toThrow(code("draining"));
   });
 
