@@ -196,8 +196,8 @@ export class ResponseTiming {
     this.#alignment.close();
   }
 
-  /** The response broke off and is spoken up to where the events were cut: no more of it is timed. */
-  cut(): void {
+  /** The response broke off and is spoken up to where the events end: no more of it is timed. */
+  breakOff(): void {
     this.#isFinished = true;
     const characters = this.#clientTimes.characters(null, true);
     if (characters !== null) this.#events.addCharacters(characters);

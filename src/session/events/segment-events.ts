@@ -24,12 +24,12 @@ interface PendingEvent {
   readonly kind: Kind;
   /** The style of a cue. */
   readonly cueStyle?: string;
-  /** Called when it is emitted: by then the times are final. null where a cut has left nothing of it. */
+  /** Called when it is emitted: by then the times are final. null: the response broke off before it. */
   readonly build: () => EventBuilder | null;
 }
 
 /** Where a response that broke off ends: what is behind comes with another one. */
-interface SegmentCut {
+interface BreakOff {
   /** Offset in the spoken text, and in the client's. */
   readonly spokenEnd: number;
   readonly clientEnd: number;
@@ -57,7 +57,7 @@ export class SegmentEvents {
   cuesEnd: { readonly next: number; readonly untilSeconds: number } | null = null;
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
-  #cut: SegmentCut | null = null;
+  #breakOff: BreakOff | null = null;
   readonly #visemes: VisemeEvents;
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
@@ -71,7 +71,7 @@ export class SegmentEvents {
       utterance: options.utterance,
       wants: options.wants,
       ticksAt: (seconds) => this.ticksAt(seconds),
-      spokenCut: () => this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY,
+      spokenBreakOff: () => this.#breakOff?.spokenEnd ?? Number.POSITIVE_INFINITY,
       add: (kind, ticks, build) => this.#add(kind, ticks, build),
     });
   }
@@ -86,15 +86,15 @@ export class SegmentEvents {
     this.#endTicks = ticks;
     const { transcript } = this.#utterance;
     transcript.endAt(this.#baseTicks + ticks);
-    // Times emitted for text behind the cut are void: they come again.
-    if (this.#cut !== null) transcript.voidEmittedBehind(this.#baseTicks + ticks);
+    // Times emitted for text behind that place are void: they come again.
+    if (this.#breakOff !== null) transcript.voidEmittedBehind(this.#baseTicks + ticks);
   }
 
   /** The response broke off: only text before this position is emitted, and noted as spoken. */
-  cutAt(cut: SegmentCut): void {
-    this.#cut = cut;
-    this.#utterance.transcript.voidFrom(cut.spokenEnd);
-    this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
+  breakOffAt(place: BreakOff): void {
+    this.#breakOff = place;
+    this.#utterance.transcript.voidFrom(place.spokenEnd);
+    this.#cueWords = this.#cueWords.filter((word) => word.start < place.clientEnd);
   }
 
   emitUpTo(writeTicks: number): void {
@@ -145,7 +145,7 @@ export class SegmentEvents {
   addCharacters(given: TimedCharacters): void {
     const utterance_id = this.#utterance.id;
     this.#add("characters", this.ticksAt(given.startSeconds[0] ?? 0), () => {
-      const timed = charactersBefore(given, this.#clientCut);
+      const timed = charactersBefore(given, this.#clientBreakOff);
       if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
       const end_ms = timed.endSeconds.map((seconds) => this.#emittedMsAt(seconds));
@@ -180,8 +180,8 @@ export class SegmentEvents {
       transcript.addNormalized({ text, start: starts[index] ?? segmentStart, ...span });
     });
     this.#add("normalized", this.ticksAt(startSeconds[0] ?? 0), () => {
-      const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
-      const behind = starts.findIndex((start) => start >= spokenCut);
+      const spokenBreakOff = this.#breakOff?.spokenEnd ?? Number.POSITIVE_INFINITY;
+      const behind = starts.findIndex((start) => start >= spokenBreakOff);
       const emitted = behind < 0 ? characters : characters.slice(0, behind);
       if (emitted.length === 0) return null;
       const start_ms = startSeconds.slice(0, emitted.length).map((seconds) => this.#msAt(seconds));
@@ -206,7 +206,7 @@ export class SegmentEvents {
     const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
     const bound = boundMsOf({ timing, ...widestBound(words) });
     this.#add("words", this.ticksAt(first.startSeconds), () => {
-      const whole = words.filter((word) => word.start < this.#clientCut);
+      const whole = words.filter((word) => word.start < this.#clientBreakOff);
       if (whole.length === 0) return null;
       const placed = whole.map((word) => ({
         text: word.text,
@@ -236,8 +236,8 @@ export class SegmentEvents {
       ...span,
     });
     this.#add("segments", span.startTicks, () => {
-      if (text.start >= this.#clientCut) return null;
-      const end = Math.min(text.end, this.#clientCut);
+      if (text.start >= this.#clientBreakOff) return null;
+      const end = Math.min(text.end, this.#clientBreakOff);
       const start_ms = this.#msAt(segment.start_time_seconds);
       const end_ms = this.#msAt(segment.end_time_seconds);
       return (base): SegmentEvent => ({
@@ -318,8 +318,8 @@ export class SegmentEvents {
   }
 
   /** Client's offset from which on nothing is emitted. */
-  get #clientCut(): number {
-    return this.#cut?.clientEnd ?? Number.POSITIVE_INFINITY;
+  get #clientBreakOff(): number {
+    return this.#breakOff?.clientEnd ?? Number.POSITIVE_INFINITY;
   }
 
   /** Where on the timeline a moment of the response is. */

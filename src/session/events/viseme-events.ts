@@ -15,7 +15,7 @@ export interface VisemeEventsOptions {
   /** Where on the timeline a moment of the response is. */
   readonly ticksAt: (seconds: number) => number;
   /** Offset in the spoken text from which on nothing is emitted: the response broke off there. */
-  readonly spokenCut: () => number;
+  readonly spokenBreakOff: () => number;
   /** Takes an event that belongs at `ticks` of the timeline, and is made when it is emitted. */
   readonly add: (kind: VisemeKind, ticks: number, build: () => EventBuilder | null) => void;
 }
@@ -40,10 +40,10 @@ export class VisemeEvents {
     const track = first === undefined ? null : this.#wantedTrack();
     if (first === undefined || track === null) return;
     const batch = track.noteWords(words);
-    const { wants, add, spokenCut, ticksAt } = this.#options;
+    const { wants, add, spokenBreakOff, ticksAt } = this.#options;
     const ticks = ticksAt(first.startSeconds);
     for (const [set, kind] of SETS) {
-      if (wants(kind)) add(kind, ticks, () => track.builder(batch, set, spokenCut()));
+      if (wants(kind)) add(kind, ticks, () => track.builder(batch, set, spokenBreakOff()));
     }
   }
 

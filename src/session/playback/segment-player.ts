@@ -71,7 +71,7 @@ interface Wanted {
 }
 
 /** A response that broke off: not recovered yet; all its text is there; its rest comes with another response. */
-type BreakState = "open" | "whole" | "cut";
+type BreakState = "open" | "whole" | "brokeOff";
 
 export class SegmentPlayer {
   readonly attempt: Attempt;
@@ -286,7 +286,7 @@ export class SegmentPlayer {
 
   /** It ends here, and what is behind comes with another response. Of what was rendered already nothing is taken back. */
   endAt(end: KnownEnd): void {
-    this.#breakState = "cut";
+    this.#breakState = "brokeOff";
     this.#isTailTrimmed = true;
     const { attempt, utterance } = this;
     const spokenEnd = end.spokenEnd ?? attempt.segment.start;
@@ -295,8 +295,8 @@ export class SegmentPlayer {
     const text = attempt.segment.text.slice(0, spokenEnd - attempt.segment.start);
     this.#segment = { ...attempt.segment, text, end: spokenEnd };
     this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
-    this.events.cutAt({ spokenEnd, clientEnd });
-    this.#timing?.cut();
+    this.events.breakOffAt({ spokenEnd, clientEnd });
+    this.#timing?.breakOff();
     // Where more was rendered, a little of the audio behind it: to fall to nothing.
     const leastTicks = this.#renderedTicks > 0 ? FADE_TICKS : 0;
     const keptTicks = ticks - this.#writeTicks;
