@@ -112,7 +112,8 @@ describe("a gateway that records speech which comes as Opus", { timeout: 120_000
     if (recording === undefined) throw new Error("It was not recorded");
     const replayed = replay(recording);
     expect(replayed).toMatchObject({ difference: null, entries: recording.entries.length });
-    expect(replayed.messages).toBeGreaterThan(20);
+    // Frames that are sent at once are one of these: on a busy machine there are fewer.
+    expect(replayed.messages).toBeGreaterThan(3);
     expect(courseOf(recording).utterances[0]?.outcome).not.toBe("failed");
   });
 });
