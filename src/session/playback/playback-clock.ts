@@ -217,8 +217,9 @@ export class PlaybackClock {
     } else if (playheadTicks >= startTicks) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
       else {
-        const isDry = maySpeak && !queue.isIdle && queue.nextEndTicks === null;
-        if (isDry) this.#options.onDry(startTicks);
+        // What has not begun is late, and no stutter: it may have come just behind speech that was over.
+        const isBegun = (queue.first?.startTicks ?? null) !== null;
+        if (maySpeak && isBegun && queue.nextEndTicks === null) this.#options.onDry(startTicks);
         this.#playhead.stop(startTicks);
       }
     }

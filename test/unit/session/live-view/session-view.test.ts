@@ -137,4 +137,23 @@ describe("a session that is opened", () => {
     expect(moments).toHaveLength(32);
     expect(moments.at(-1)).toMatchObject({ type: "interrupted", utterance_id: "u49" });
   });
+
+  it("counts no underrun where a text comes just behind speech that is over", () => {
+    const rig = createRig();
+    const client = rig.join("format=ulaw_8000");
+    client.send({ type: "speak", text: TEXT, utterance_id: "u", voice_id: "v" });
+    rig.requests[0]?.head();
+    // It ends inside a frame: its end is told before the playhead is at the end of what was sent.
+    rig.requests[0]?.chunk(countingUlaw(501));
+    rig.requests[0]?.handlers.end();
+    while (client.listener.eventsOf("utterance.done").length === 0) rig.clock.advance(1);
+    rig.clock.advance(25);
+    client.send({ type: "speak", text: TEXT, utterance_id: "next", voice_id: "v" });
+    rig.clock.advance(200);
+    expect(client.session.view.row()).toMatchObject({ underruns: 0, state: "waiting" });
+    rig.requests[1]?.head();
+    rig.requests[1]?.chunk(countingUlaw(500));
+    rig.clock.advance(1000);
+    expect(client.session.view.row()).toMatchObject({ underruns: 1 });
+  });
 });
