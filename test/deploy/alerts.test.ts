@@ -2,7 +2,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { checkRules, IF_PROMTOOL_MISSING, isPromtoolMissing, testRules } from "../kit/promtool.ts";
+import {
+  checkConfig,
+  checkRules,
+  IF_PROMTOOL_MISSING,
+  isPromtoolMissing,
+  testRules,
+} from "../kit/promtool.ts";
 import { textOf } from "./deploy-files.ts";
 import { metricsIn, metricsText, namesIn } from "./figures.ts";
 
@@ -237,6 +243,17 @@ it("counters with a label that alerts wait for are there before they count: one 
 describe.skipIf(isPromtoolMissing)(`alert rules in Prometheus${IF_PROMTOOL_MISSING}`, () => {
   it("it can read them", () => {
     expect(checkRules(text)).toEqual({ status: 0, errors: "" });
+  });
+
+  it("the configuration in docs/operate.md names them, and the scraper's key", () => {
+    const [, config = ""] = page.match(/```yaml\n# prometheus\.yml\n([\s\S]*?)```/) ?? [];
+    const parts = parse(config) as { readonly rule_files: unknown; readonly scrape_configs: unknown };
+    expect(parts).toMatchObject({
+      rule_files: ["alerts.yml"],
+      scrape_configs: [{ authorization: { credentials_file: "scraper.key" } }],
+    });
+    const files = { "alerts.yml": text, "scraper.key": "vwk_scraper_0" };
+    expect(checkConfig(config, files)).toEqual({ status: 0, errors: "" });
   });
 
   it("none fires on a healthy gateway", { timeout: 120_000 }, () => {

@@ -21,6 +21,11 @@ export function checkRules(rules: string): PromtoolResult {
   return promtool(["check", "rules", "rules.json"], { "rules.json": rules });
 }
 
+/** `files`: what `config`, a prometheus.yml, names. */
+export function checkConfig(config: string, files: Readonly<Record<string, string>>): PromtoolResult {
+  return promtool(["check", "config", "prometheus.yml"], { ...files, "prometheus.yml": config });
+}
+
 /** `tests`: its `rule_files` name `rules.yml`. */
 export function testRules(rules: string, tests: object): PromtoolResult {
   const files = { "rules.yml": rules, "tests.json": JSON.stringify(tests) };
