@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)(
       expect(await doctor("")).toMatchObject({ status: "ok", detail: "none: this gateway is alone" });
     });
 
-    test("a node may be several workers: any of them and any other node reach its sessions", async () => {
+    test("a node may be several workers: each of them and every other node reach its sessions", async () => {
       await using server = await NatsServer.start();
       const one = await serveNode(["--cluster", server.url, "--node-name", "many", "--workers", "2"]);
       await using _one = one.program;

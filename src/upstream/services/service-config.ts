@@ -18,7 +18,7 @@ export interface ServiceConfig {
   readonly maxOpen: number | null;
 }
 
-/** Whether a voice may be asked for. `voices`: ids, or beginnings that end in `*`; empty: any. */
+/** Whether a voice may be asked for. `voices`: ids, or beginnings that end in `*`. An empty list allows all. */
 export function isListedVoice(voiceId: string, voices: readonly string[]): boolean {
   if (voices.length === 0) return true;
   return voices.some((entry) =>

@@ -33,7 +33,7 @@ export interface ServiceUpstreamOptions {
   readonly baseUrl: string;
   /** For nothing but keeping it out of messages. */
   readonly key: string;
-  /** Voices that may be asked for: ids, or beginnings that end in `*`; empty: any. */
+  /** Voices that may be asked for: ids, or beginnings that end in `*`. An empty list allows all. */
   readonly voices: readonly string[];
   /** Most requests open at once; null: as many as the service is known to take. */
   readonly maxOpen: number | null;

@@ -309,7 +309,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Handed on as any other refusal is. */
+  /** Handed on like every other refusal. */
   #handRefusal(): void {
     const refused = this.#turnedAway;
     if (refused === null) return;
