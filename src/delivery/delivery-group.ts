@@ -125,12 +125,12 @@ export class DeliveryGroup {
   }
 
   /** The number of the last event that this listener was sent. */
-  deliveredSeq(cursor: ListenerCursor): number {
-    return this.#log.seqBefore(this.undeliveredEvent(cursor));
+  sentSeq(cursor: ListenerCursor): number {
+    return this.#log.seqBefore(this.unsentEvent(cursor));
   }
 
   /** First event that this listener was not sent yet. */
-  undeliveredEvent(cursor: ListenerCursor): number {
+  unsentEvent(cursor: ListenerCursor): number {
     return cursor.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
   }
 
@@ -224,7 +224,7 @@ export class DeliveryGroup {
   #emitDropped(cursor: ListenerCursor, emitGap: EmitGap): void {
     const frames = cursor.takeDropped();
     if (frames === 0) return;
-    emitGap(cursor, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.undeliveredEvent(cursor));
+    emitGap(cursor, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.unsentEvent(cursor));
   }
 
   /** Gives up the frames before `toFrame` and says so. */

@@ -461,7 +461,7 @@ function endText({ session, participant }: Connection, open: Utterance): void {
 }
 
 function acknowledge({ session, participant }: Connection, command: PlayedCommand): void {
-  const latestSeq = participant.deliveredSeq;
+  const latestSeq = participant.sentSeq;
   if (command.seq !== undefined && command.seq > latestSeq) {
     throw new GatewayError(
       "invalid_field",
@@ -480,7 +480,7 @@ function acknowledge({ session, participant }: Connection, command: PlayedComman
     return;
   }
   const atMs = command.at_ms ?? 0;
-  const latestMs = session.sentMs(participant);
+  const latestMs = session.sentMsOf(participant);
   if (atMs > latestMs) {
     throw new GatewayError(
       "invalid_field",

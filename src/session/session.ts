@@ -316,7 +316,7 @@ export class Session {
   }
 
   /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
-  sentMs(participant: Participant): number {
+  sentMsOf(participant: Participant): number {
     return msOfTicks(participant.sentTicks(this.queue.writeTicks));
   }
 
@@ -328,7 +328,7 @@ export class Session {
     if (this.queue.renderer.head.isUnderOnly) return false;
     const last = this.queue.notOver.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
-    return last.endTicks !== null && this.sentMs(participant) >= msOfTicks(last.endTicks);
+    return last.endTicks !== null && this.sentMsOf(participant) >= msOfTicks(last.endTicks);
   }
 
   /** The captions that are remembered in a style: from now on, where nobody has asked for them before. */
@@ -378,13 +378,13 @@ export class Session {
     return new SessionReader({ queue: this.queue, output: this.#output, marks: this.#marks, playheadTicks });
   }
 
-  /** End of the audio that is made, ms on the timeline. */
-  get madeMs(): number {
+  /** End of the audio that is rendered, ms on the timeline. */
+  get renderedMs(): number {
     return msOfTicks(this.queue.writeTicks);
   }
 
   /** End of the audio that listeners were sent, ms on the timeline. */
-  get deliveredMs(): number {
+  get sentMs(): number {
     return msOfTicks(sentTicksOf({ output: this.#output, playheadTicks: this.#clock.playheadTicks }));
   }
 

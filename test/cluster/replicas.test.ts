@@ -50,8 +50,8 @@ function utteranceOf(id: string, text: string): SavedUtterance {
 class TestSession implements KeptSession {
   readonly epoch = "e1";
   isClosed = false;
-  deliveredMs = 0;
-  madeMs = 0;
+  sentMs = 0;
+  renderedMs = 0;
   utterances: SavedUtterance[] = [];
   connections: SavedSession["connections"] = [
     { token: "t", listenerId: "l1", holder: "", openIds: [], currentId: null },
@@ -61,12 +61,12 @@ class TestSession implements KeptSession {
   constructor(readonly id: string) {}
   speechReader(): SpeechReader {
     return {
-      readAll: () => ({ sentMs: this.deliveredMs, utterances: this.utterances }),
+      readAll: () => ({ sentMs: this.sentMs, utterances: this.utterances }),
       readPlaces: () => this.places.splice(0),
     };
   }
   save(): SavedSession {
-    return { sentMs: this.deliveredMs, utterances: this.utterances, connections: this.connections };
+    return { sentMs: this.sentMs, utterances: this.utterances, connections: this.connections };
   }
 }
 
@@ -154,12 +154,12 @@ describe("the buddy", () => {
     session.utterances = [{ ...utteranceOf("u1", "word word"), startMs: 0, heard }];
     replicator.changed(session);
     await settle();
-    session.deliveredMs = 1500;
+    session.sentMs = 1500;
     replicator.sent(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(30);
     // Inside the next word nothing is told.
-    session.deliveredMs = 1600;
+    session.sentMs = 1600;
     replicator.sent(session);
     await tellSent();
     expect(replicas.take("s")?.saved.sentMs).toBe(1540);
@@ -181,7 +181,7 @@ describe("the buddy", () => {
     const before = messages.length;
     for (const session of sessions) {
       // Its end is in the second frame from here.
-      session.deliveredMs = 360;
+      session.sentMs = 360;
       replicator.sent(session);
       await settle();
     }
@@ -201,8 +201,8 @@ describe("the buddy", () => {
     replicator.changed(session);
     await settle();
     session.places = [placesOf("u1", [0, 0], [4, 300])];
-    session.madeMs = 600;
-    session.deliveredMs = 300;
+    session.renderedMs = 600;
+    session.sentMs = 300;
     replicator.sent(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(90);
@@ -220,8 +220,8 @@ describe("the buddy", () => {
     await settle();
     for (let word = 1; word <= 40; word += 1) {
       session.places = [placesOf("u1", [5 * word, 300 * word])];
-      session.madeMs = 300 * word;
-      session.deliveredMs = 300 * word - 100;
+      session.renderedMs = 300 * word;
+      session.sentMs = 300 * word - 100;
       replicator.sent(session);
       await tellSent();
       expect(messages.at(-1)).toBeLessThan(90);
@@ -240,8 +240,8 @@ describe("the buddy", () => {
     replicator.changed(session);
     await settle();
     session.places = [placesOf("u1", [4, 300])];
-    session.madeMs = 300;
-    session.deliveredMs = 300;
+    session.renderedMs = 300;
+    session.sentMs = 300;
     replicator.sent(session);
     // Before its round is over.
     await settle();
@@ -258,7 +258,7 @@ describe("the buddy", () => {
     const next = [placesOf("u1", [5, 300], [10, 600], [15, 900]), placesOf("u1", [10, 500])];
     for (const places of next) {
       session.places = [places];
-      session.madeMs += 100;
+      session.renderedMs += 100;
       replicator.sent(session);
       await tellSent();
     }
@@ -275,7 +275,7 @@ describe("the buddy", () => {
     replicator.played(session, "u1");
     replicator.played(session, "of which nothing was told");
     session.places = [placesOf("u3", [4, 300])];
-    session.madeMs = 400;
+    session.renderedMs = 400;
     replicator.sent(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(90);
@@ -294,7 +294,7 @@ describe("the buddy", () => {
     await settle();
     session.utterances = [...session.utterances, utteranceOf("u2", "other ")];
     session.places = [placesOf("u2", [5, 300])];
-    session.madeMs = 400;
+    session.renderedMs = 400;
     replicator.sent(session);
     await tellSent();
     expect(replicas.take("s")?.saved).toEqual(session.save());

@@ -310,22 +310,22 @@ async function countReplicas({
       id: `session-${`${at}`.padStart(8, "0")}`,
       epoch: "c0000000000",
       isClosed: false,
-      deliveredMs: 1000,
-      get madeMs() {
-        return Math.ceil(this.deliveredMs / MADE_MS + 1) * MADE_MS;
+      sentMs: 1000,
+      get renderedMs() {
+        return Math.ceil(this.sentMs / MADE_MS + 1) * MADE_MS;
       },
       save(): SavedSession {
-        return { sentMs: this.deliveredMs, utterances: spoken ?? [utterance], connections };
+        return { sentMs: this.sentMs, utterances: spoken ?? [utterance], connections };
       },
       speechReader(): SpeechReader {
         return {
           readAll: () => {
-            readMs = this.madeMs;
-            return { sentMs: this.deliveredMs, utterances: spoken ?? [utterance] };
+            readMs = this.renderedMs;
+            return { sentMs: this.sentMs, utterances: spoken ?? [utterance] };
           },
           readPlaces: () => {
-            const made = heard.filter(({ ms }) => ms > readMs && ms <= this.madeMs);
-            readMs = this.madeMs;
+            const made = heard.filter(({ ms }) => ms > readMs && ms <= this.renderedMs);
+            readMs = this.renderedMs;
             return made.length === 0 ? [] : [{ id: "u", startMs: 0, heard: made }];
           },
         };
@@ -350,7 +350,7 @@ async function countReplicas({
   for (let ms = 0; ms < seconds * 1000; ms += 4) {
     for (const [at, session] of sessions.entries()) {
       if (ms % 100 !== (at % 25) * 4) continue;
-      session.deliveredMs += 100;
+      session.sentMs += 100;
       replicator.sent(session);
     }
     clock.advance(4);

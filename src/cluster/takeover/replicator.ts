@@ -30,9 +30,9 @@ export interface KeptSession {
   readonly epoch: string;
   readonly isClosed: boolean;
   /** End of the audio that its listeners were sent, ms. */
-  readonly deliveredMs: number;
-  /** End of the audio that is made, ms. */
-  readonly madeMs: number;
+  readonly sentMs: number;
+  /** End of the audio that is rendered, ms. */
+  readonly renderedMs: number;
   save(): SavedSession;
   /** Reads what `save` gives but for the connections, as it is at each reading. */
   speechReader(): SpeechReader;
@@ -54,7 +54,7 @@ interface Told {
   /** Ids of its utterances, as the buddy has them. */
   readonly ids: string[];
   /** End of the audio whose places it knows. */
-  madeMs: number;
+  renderedMs: number;
   /** How far it knows that audio was sent. */
   sentMs: number;
   /** Ends of words that were not sent then, rising. */
@@ -185,13 +185,13 @@ export class Replicator {
       return;
     }
     // Nobody goes on inside a word: how far in it listeners are is told to nobody.
-    const sentMs = session.deliveredMs + EARLY_MS;
-    if (told.madeMs < session.madeMs && sentMs + TOLD_AHEAD_MS >= told.madeMs)
+    const earlyMs = session.sentMs + EARLY_MS;
+    if (told.renderedMs < session.renderedMs && earlyMs + TOLD_AHEAD_MS >= told.renderedMs)
       this.#tellPlaces(session, told);
-    if ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) > sentMs) return;
-    this.#records.sent(told.number, sentMs);
-    told.sentMs = sentMs;
-    while ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) <= sentMs) told.wordEndsMs.shift();
+    if ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) > earlyMs) return;
+    this.#records.sent(told.number, earlyMs);
+    told.sentMs = earlyMs;
+    while ((told.wordEndsMs[0] ?? Number.POSITIVE_INFINITY) <= earlyMs) told.wordEndsMs.shift();
     this.#flushInRound();
   }
 
@@ -223,15 +223,15 @@ export class Replicator {
   }
 
   #tellPlaces(session: KeptSession, told: Told): void {
-    const { deliveredMs } = session;
-    told.madeMs = session.madeMs;
+    const { sentMs } = session;
+    told.renderedMs = session.renderedMs;
     for (const { id, startMs, heard } of told.speech.readPlaces()) {
       const utterance = told.ids.indexOf(id);
       if (utterance < 0) this.#changed.add(session);
       else this.#records.places(told.number, utterance, { startMs, heard });
       addEnds(told, heard);
       // Audio that is sent as it comes: whoever comes back now would hear the word again.
-      if (heard.some(({ ms }) => ms > 0 && ms <= deliveredMs)) this.#flushSoon();
+      if (heard.some(({ ms }) => ms > 0 && ms <= sentMs)) this.#flushSoon();
       else this.#flushInRound();
     }
     if (this.#records.length >= this.#messageChars) this.#flush();
@@ -343,7 +343,7 @@ export class Replicator {
       number,
       speech,
       ids: utterances.map(({ id }) => id),
-      madeMs: session.madeMs,
+      renderedMs: session.renderedMs,
       sentMs,
       wordEndsMs: utterances.flatMap(({ heard }) => endsBehind(sentMs, heard)),
       connections,

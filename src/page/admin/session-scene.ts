@@ -51,7 +51,7 @@ export class SessionScene {
     const opened = this.#last;
     return {
       playheadMs: this.#playhead.at(nowMs),
-      madeMs: opened?.made_ms ?? 0,
+      renderedMs: opened?.made_ms ?? 0,
       spans: [...this.#spans.values()],
       words: [...this.#words.values()],
       events: (opened?.moments ?? []).flatMap(({ type, at_ms }) => {
@@ -73,7 +73,7 @@ export class SessionScene {
     };
   }
 
-  #see({ id, state, start_ms, end_ms, segments, words, voice }: LiveUtterance, madeMs: number): void {
+  #see({ id, state, start_ms, end_ms, segments, words, voice }: LiveUtterance, renderedMs: number): void {
     if (start_ms === null) return;
     const states: Readonly<Record<LiveUtterance["state"], SpanState>> = {
       queued: "coming",
@@ -84,7 +84,7 @@ export class SessionScene {
     this.#spans.set(`${id} ${start_ms}`, {
       id,
       startMs: start_ms,
-      endMs: end_ms ?? madeMs,
+      endMs: end_ms ?? renderedMs,
       state: states[state],
       label: voice === "" ? id : `${id} · ${voice}`,
       splicesMs: segments.slice(1).map((segment) => segment.start_ms),

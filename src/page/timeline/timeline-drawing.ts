@@ -32,8 +32,8 @@ export interface TimelineLane {
 
 export interface TimelineScene {
   readonly playheadMs: number;
-  /** End of the audio that is made. */
-  readonly madeMs: number;
+  /** End of the audio that is rendered. */
+  readonly renderedMs: number;
   readonly spans: readonly TimelineSpan[];
   readonly words: readonly TimelineWord[];
   readonly events: readonly TimelineEvent[];

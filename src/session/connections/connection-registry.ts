@@ -315,8 +315,8 @@ export class ConnectionRegistry {
       maxOutboxBytes: deps.settings.maxOutboxBytes,
       onEnd: (error) => deps.counters.refusals.sentToOneMore(error),
     });
-    const made = queue.renderedAudio(place.fromTicks);
-    const group = output.subscribe(cursor, settings, { ...place, made });
+    const rendered = queue.renderedAudio(place.fromTicks);
+    const group = output.subscribe(cursor, settings, { ...place, rendered });
     if (settings.events.includes("cues")) queue.layOutCues();
     return { group, cursor };
   }
@@ -343,7 +343,7 @@ export class ConnectionRegistry {
 
   #writtenTo(participant: Participant): Written {
     const ticks = participant.subscription.group.rendition === null ? null : participant.sentTicks(0);
-    return { holder: participant.holder, listenerId: participant.id, seq: participant.deliveredSeq, ticks };
+    return { holder: participant.holder, listenerId: participant.id, seq: participant.sentSeq, ticks };
   }
 
   /** What a connection that comes back has; in words, why it can't go on there. */
@@ -432,7 +432,7 @@ export class ConnectionRegistry {
     const { group, cursor } = participant.subscription;
     const cueStyle = styleKey(styleOf(participant.settings));
     return output.log.hasBehind(
-      group.undeliveredEvent(cursor),
+      group.unsentEvent(cursor),
       (entry) =>
         entry.kind === "cues" &&
         entry.cueStyle === cueStyle &&

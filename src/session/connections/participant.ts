@@ -102,15 +102,15 @@ export class Participant {
   send(build: EventBuilder): void {
     const says = (): readonly unknown[] => [this.id, build({ seq: 0, at_ms: 0 })];
     entering(this.#tape, { name: "send", says }, () => {
-      const base = { seq: this.deliveredSeq, at_ms: msOfTicks(this.#moment().playheadTicks) };
+      const base = { seq: this.sentSeq, at_ms: msOfTicks(this.#moment().playheadTicks) };
       this.subscription.cursor.notify(build(base));
     });
   }
 
   /** The number of the last event that it was sent. */
-  get deliveredSeq(): number {
+  get sentSeq(): number {
     const { group, cursor } = this.subscription;
-    return group.deliveredSeq(cursor);
+    return group.sentSeq(cursor);
   }
 
   /** What its next frames are, and where they stand; null: it gets none. */
@@ -152,10 +152,10 @@ export class Participant {
     return this.settings.role !== "speaker" || this.settings.format !== "none";
   }
 
-  /** End of the audio that it was sent; `madeTicks`, the end of all audio, for one that gets no frames. */
-  sentTicks(madeTicks: number): number {
+  /** End of the audio that it was sent; `writeTicks`, the end of all audio, for one that gets no frames. */
+  sentTicks(writeTicks: number): number {
     const { group, cursor } = this.subscription;
-    return group.rendition?.startTicksOf(group.nextFrame(cursor)) ?? madeTicks;
+    return group.rendition?.startTicksOf(group.nextFrame(cursor)) ?? writeTicks;
   }
 
   /** It has played the timeline up to `atMs`. */

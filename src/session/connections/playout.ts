@@ -1,7 +1,7 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { DeliveredRange } from "../output/delivered-range.ts";
 import type { OutputRouter } from "../output/output-router.ts";
+import type { SentRange } from "../output/sent-range.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { HeardAt } from "../receipts.ts";
@@ -50,7 +50,7 @@ export class Playout {
   heard(): ListenersHeard {
     const { participants, output, queue } = this.#options;
     const moment = this.#moment;
-    const delivered = output.delivered(queue.writeTicks);
+    const sent = output.sentRange(queue.writeTicks);
     const listeners: ListenersHeard["listeners"][number][] = [];
     let isAnySilent = false;
     for (const participant of participants) {
@@ -58,12 +58,12 @@ export class Playout {
       if (ack === null) isAnySilent ||= participant.isListener && participant.settings.format !== "none";
       else {
         // Nobody has heard more than was sent.
-        const ticks = Math.min(ack.ticks, participant.sentTicks(delivered.mostTicks), delivered.mostTicks);
+        const ticks = Math.min(ack.ticks, participant.sentTicks(sent.mostTicks), sent.mostTicks);
         const place = { ticks, source: ack.source, boundMs: ACK_BOUND_MS };
         listeners.push({ listenerId: participant.id, place });
       }
     }
-    const estimate = this.#estimate(delivered, moment);
+    const estimate = this.#estimate(sent, moment);
     const [first] = listeners;
     if (first === undefined) return { place: estimate, listeners };
     const place = listeners.reduce(
@@ -83,12 +83,12 @@ export class Playout {
   }
 
   /** Where listeners stand that acknowledge nothing. */
-  #estimate(delivered: DeliveredRange, { playheadTicks }: Moment): HeardAt {
+  #estimate(sent: SentRange, { playheadTicks }: Moment): HeardAt {
     const { minLeadMs } = this.#options.output.demand;
     const leadMs = Number.isFinite(minLeadMs) ? minLeadMs : 0;
     // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
     const boundMs = leadMs + ACK_BOUND_MS;
     // Behind a stall the playhead is where the frames should be that are sent next.
-    return { ticks: Math.min(playheadTicks, delivered.leastTicks), source: "estimate", boundMs };
+    return { ticks: Math.min(playheadTicks, sent.leastTicks), source: "estimate", boundMs };
   }
 }

@@ -6,8 +6,8 @@ import type { Moment, Participant } from "../connections/participant.ts";
 
 export interface PlacesOptions {
   readonly moment: Moment;
-  /** End of all audio that is made. */
-  readonly madeTicks: number;
+  /** End of all audio that is rendered. */
+  readonly writeTicks: number;
   /** What has been sent so far: how many bytes of a format last how long. */
   readonly audioSent: AudioSent;
   /** What stands for a queue of which only is known that it is too long, bytes. */
@@ -24,7 +24,7 @@ export interface ListenerPlace {
 
 /** By its own word where it has said so lately, else by what its socket has taken. */
 export function placeOf(participant: Participant, options: PlacesOptions): ListenerPlace {
-  const { moment, madeTicks, fullBytes } = options;
+  const { moment, writeTicks, fullBytes } = options;
   const waiting = participant.listener.bufferedBytes();
   const queueBytes = Number.isFinite(waiting) ? waiting : fullBytes;
   const ack = participant.acknowledged(moment);
@@ -32,9 +32,9 @@ export function placeOf(participant: Participant, options: PlacesOptions): Liste
     ack === null
       ? Math.min(
           moment.playheadTicks,
-          participant.sentTicks(madeTicks) - ticksOf(queueBytes, participant, options),
+          participant.sentTicks(writeTicks) - ticksOf(queueBytes, participant, options),
         )
-      : Math.min(ack.ticks, madeTicks);
+      : Math.min(ack.ticks, writeTicks);
   const lagMs = Math.max(0, Math.round((moment.playheadTicks - ticks) / TICKS_PER_MS));
   return { ticks: Math.max(0, ticks), lagMs, by: ack === null ? "sent" : "ack", queueBytes };
 }

@@ -95,7 +95,7 @@ export class SessionView {
       shows_text: showsText,
       utterances: queue.notOver
         .slice(0, MAX_UTTERANCES)
-        .map((utterance) => utteranceOf(utterance, { showsText, fromTicks, madeTicks: queue.writeTicks })),
+        .map((utterance) => utteranceOf(utterance, { showsText, fromTicks, writeTicks: queue.writeTicks })),
       listeners: this.#listeners(playheadTicks),
       moments: history.moments,
     };
@@ -112,14 +112,14 @@ export class SessionView {
 
   #places(playheadTicks: number): PlacesOptions {
     const { deps, queue } = this.#options;
-    const { writeTicks: madeTicks } = queue;
+    const { writeTicks } = queue;
     const moment: Moment = {
       nowMs: deps.clock.nowMs(),
       playheadTicks,
-      isStill: playheadTicks >= madeTicks,
+      isStill: playheadTicks >= writeTicks,
     };
     const { audioSent } = deps.counters;
-    return { moment, madeTicks, audioSent, fullBytes: deps.settings.maxOutboxBytes };
+    return { moment, writeTicks, audioSent, fullBytes: deps.settings.maxOutboxBytes };
   }
 }
 
@@ -127,15 +127,15 @@ interface UtteranceReading {
   readonly showsText: boolean;
   /** What ended before is not shown. */
   readonly fromTicks: number;
-  readonly madeTicks: number;
+  readonly writeTicks: number;
 }
 
 function utteranceOf(utterance: Utterance, reading: UtteranceReading): LiveUtterance {
   const { id, state, startTicks, endTicks, voiceIds, text, transcript } = utterance;
-  const { fromTicks, madeTicks } = reading;
+  const { fromTicks, writeTicks } = reading;
   const segments = transcript.segments
     .slice(-MAX_SEGMENTS)
-    .map((segment) => ({ startTicks: segment.startTicks, endTicks: segment.endTicks ?? madeTicks }))
+    .map((segment) => ({ startTicks: segment.startTicks, endTicks: segment.endTicks ?? writeTicks }))
     .filter((segment) => segment.endTicks >= fromTicks);
   return {
     id,

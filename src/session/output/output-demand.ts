@@ -5,7 +5,7 @@ import type { Rendition } from "../../delivery/rendition.ts";
 export interface OutputDemand {
   /** Whether anybody listens in real time. */
   readonly hasRealtime: boolean;
-  /** How far ahead of the playhead audio has to be made, ms. */
+  /** How far ahead of the playhead audio has to be rendered, ms. */
   readonly maxLeadMs: number;
   /** The shortest lead of a listener that is paced; how often the session has to wake follows from it. */
   readonly minLeadMs: number;
@@ -15,7 +15,7 @@ export interface OutputDemand {
   readonly isEncodedElsewhere: boolean;
 }
 
-/** `aheadMs`: how far ahead audio is made where all take it as it comes. */
+/** `aheadMs`: how far ahead audio is rendered where all take it as it comes. */
 export function demandOf(
   groups: Iterable<DeliveryGroup>,
   renditions: Iterable<Rendition>,
@@ -30,7 +30,7 @@ export function demandOf(
     maxLeadMs = Math.max(maxLeadMs, group.leadMs);
     minLeadMs = Math.min(minLeadMs, group.leadMs);
   }
-  // Where somebody listens in real time nothing is made for the others' sake: what happens now would come behind the
+  // Where somebody listens in real time nothing is rendered for the others' sake: what happens now would come behind the
   // events of all that.
   if (!hasRealtime) maxLeadMs = aheadMs;
   let maxFrameMs = 0;

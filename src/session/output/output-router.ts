@@ -19,10 +19,10 @@ import { styleOf } from "../captions/cue-tracks.ts";
 import type { OpusAccount } from "../payer.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
-import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
 import { OpusListeners } from "./opus-listeners.ts";
 import { demandOf, type OutputDemand } from "./output-demand.ts";
 import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
+import { type SentRange, sentIndexOf, sentRangeOf } from "./sent-range.ts";
 
 /** Events that a listener may be behind before it is too slow for this session. */
 const MAX_LOGGED_EVENTS = 1024;
@@ -47,7 +47,7 @@ export interface SubscriptionStart {
   /** Where its audio begins, if that is kept. */
   readonly fromTicks: number;
   /** What a new rendition is made from. */
-  readonly made: RenderedAudio;
+  readonly rendered: RenderedAudio;
   /** First entry of the log that the listener gets. */
   readonly event: number;
   /** What it was sent already before this place and may not get twice; `frames`: both. */
@@ -256,9 +256,9 @@ export class OutputRouter {
   /** Where everybody's frame has ended that holds what stands before `ticks`. */
   frameEnd(ticks: number): number {
     let endTicks = ticks;
-    for (const { endTicks: madeTicks, frameTicks } of this.#renditions.values()) {
-      const frames = Math.max(0, Math.ceil((ticks - madeTicks) / frameTicks));
-      endTicks = Math.max(endTicks, madeTicks + frames * frameTicks);
+    for (const { endTicks: lastTicks, frameTicks } of this.#renditions.values()) {
+      const frames = Math.max(0, Math.ceil((ticks - lastTicks) / frameTicks));
+      endTicks = Math.max(endTicks, lastTicks + frames * frameTicks);
     }
     return endTicks;
   }
@@ -291,8 +291,8 @@ export class OutputRouter {
     readonly heardTicks: number;
   }): number {
     const { writeTicks, startTicks, heardTicks } = place;
-    const delivered = deliveredRangeOf(this.#groups.values());
-    const sentTicks = delivered === null ? writeTicks : Math.max(delivered.mostTicks, this.#leftTicks);
+    const sent = sentRangeOf(this.#groups.values());
+    const sentTicks = sent === null ? writeTicks : Math.max(sent.mostTicks, this.#leftTicks);
     // Frames before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
@@ -307,7 +307,7 @@ export class OutputRouter {
 
   // ---- out -----------------------------------------------------------------------------------------------------
 
-  /** Puts in order what is due at `playheadTicks` with audio made up to `writeTicks`; `send` has to follow. */
+  /** Puts in order what is due at `playheadTicks` with audio rendered up to `writeTicks`; `send` has to follow. */
   collect(playheadTicks: number, writeTicks: number): void {
     for (const group of this.#groups.values()) {
       group.collect(group.pace === "burst" ? writeTicks : playheadTicks + group.leadMs * TICKS_PER_MS);
@@ -329,22 +329,20 @@ export class OutputRouter {
 
   /** How far the listener that is furthest has been sent audio. */
   get sentTicks(): number {
-    return deliveredRangeOf(this.#groups.values())?.mostTicks ?? 0;
+    return sentRangeOf(this.#groups.values())?.mostTicks ?? 0;
   }
 
   /** How far the listener of frames from an encoder's thread that is furthest behind has been sent them. */
   get encodedSentTicks(): number {
-    return (
-      deliveredRangeOf(this.#groups.values(), (rendition) => rendition.isEncodedElsewhere)?.leastTicks ?? 0
-    );
+    return sentRangeOf(this.#groups.values(), (rendition) => rendition.isEncodedElsewhere)?.leastTicks ?? 0;
   }
 
-  /** What the groups with frames were sent of them; `madeTicks`, the end of the audio made, where nobody gets frames. */
-  delivered(madeTicks: number): DeliveredRange {
-    return deliveredRangeOf(this.#groups.values()) ?? { leastTicks: madeTicks, mostTicks: madeTicks };
+  /** What the groups with frames were sent of them; `writeTicks`, the end of the audio rendered, where nobody gets frames. */
+  sentRange(writeTicks: number): SentRange {
+    return sentRangeOf(this.#groups.values()) ?? { leastTicks: writeTicks, mostTicks: writeTicks };
   }
 
-  /** How far audio may be made before a lossless listener that is behind loses some. */
+  /** How far audio may be rendered before a lossless listener that is behind loses some. */
   losslessLimitTicks(): number {
     let limit = Number.POSITIVE_INFINITY;
     const windowTicks = (this.#options.aheadMs + this.#options.keepMs) * TICKS_PER_MS;
@@ -366,7 +364,7 @@ export class OutputRouter {
     this.#demand = null;
   }
 
-  #rendition(settings: ListenerSettings, { made, fromTicks }: SubscriptionStart): Rendition | null {
+  #rendition(settings: ListenerSettings, { rendered, fromTicks }: SubscriptionStart): Rendition | null {
     if (settings.format === "none") return null;
     const { format, frame_ms: frameMs, framing, band } = settings;
     const shape = { format, frameMs, framing, band };
@@ -374,7 +372,7 @@ export class OutputRouter {
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
       const { clock, randomWords, opusPool, onLateFrame, onError, counters } = this.#options;
-      const opened: Rendition = renditionFrom(made, fromTicks, {
+      const opened: Rendition = renditionFrom(rendered, fromTicks, {
         ...shape,
         maxRingBytes: MAX_RING_BYTES,
         clock,

@@ -40,13 +40,13 @@ export interface RenderedAudio {
  * with what is, or at the write head. Throws encoder_failed where what is kept can't be decoded.
  */
 export function renditionFrom(
-  made: RenderedAudio,
+  rendered: RenderedAudio,
   fromTicks: number,
   options: Omit<RenditionOptions, "startTicks"> & { readonly clock: Clock },
 ): Rendition {
   const frameTicks = options.frameMs * TICKS_PER_MS;
-  const firstTicks = startOf(made, fromTicks, frameTicks);
-  const startTicks = hasRunUp(made, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
+  const firstTicks = startOf(rendered, fromTicks, frameTicks);
+  const startTicks = hasRunUp(rendered, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
   let isJoined = false;
   const rendition = new Rendition({
     ...options,
@@ -58,7 +58,7 @@ export function renditionFrom(
     },
   });
   try {
-    if (startTicks < made.writeTicks) pushKept(rendition, startTicks, made);
+    if (startTicks < rendered.writeTicks) pushKept(rendition, startTicks, rendered);
   } catch (thrown) {
     rendition.close();
     throw thrown;
@@ -67,28 +67,28 @@ export function renditionFrom(
   return rendition;
 }
 
-function startOf(made: RenderedAudio, fromTicks: number, frameTicks: number): number {
-  const oldestTicks = made.recent.startTicks;
-  if (oldestTicks === null || fromTicks >= made.writeTicks) return made.writeTicks;
+function startOf(rendered: RenderedAudio, fromTicks: number, frameTicks: number): number {
+  const oldestTicks = rendered.recent.startTicks;
+  if (oldestTicks === null || fromTicks >= rendered.writeTicks) return rendered.writeTicks;
   // As for those who were there from the beginning: samples of all rates begin together with an utterance.
-  const gridTicks = made.utteranceTicks ?? oldestTicks;
+  const gridTicks = rendered.utteranceTicks ?? oldestTicks;
   const frame = (Math.max(fromTicks, oldestTicks) - gridTicks) / frameTicks;
   // A frame of which the beginning is gone would be silence there without a word to anybody: it counts as missed.
   const wholeFrames = fromTicks < oldestTicks ? Math.ceil(frame) : Math.floor(frame);
-  return Math.min(made.writeTicks, gridTicks + wholeFrames * frameTicks);
+  return Math.min(rendered.writeTicks, gridTicks + wholeFrames * frameTicks);
 }
 
 /**
- * Whether a frame before the first is made as well: a resampler that begins in the middle of speech rises from silence, and
+ * Whether a frame before the first is rendered as well: a resampler that begins in the middle of speech rises from silence, and
  * whoever had this audio in other frames would hear that. An encoder's first frame stands alone: its decoder begins there too.
  */
-function hasRunUp(made: RenderedAudio, firstTicks: number, { format, frameMs }: RenditionShape): boolean {
-  if (AUDIO_FORMATS[format].codec === "opus" || firstTicks >= made.writeTicks) return false;
+function hasRunUp(rendered: RenderedAudio, firstTicks: number, { format, frameMs }: RenditionShape): boolean {
+  if (AUDIO_FORMATS[format].codec === "opus" || firstTicks >= rendered.writeTicks) return false;
   const fromTicks = firstTicks - frameMs * TICKS_PER_MS;
-  return fromTicks >= Math.max(made.recent.startTicks ?? firstTicks, made.utteranceTicks ?? 0);
+  return fromTicks >= Math.max(rendered.recent.startTicks ?? firstTicks, rendered.utteranceTicks ?? 0);
 }
 
-function pushKept(rendition: Rendition, startTicks: number, made: RenderedAudio): void {
+function pushKept(rendition: Rendition, startTicks: number, rendered: RenderedAudio): void {
   const decoder = new KeptDecoder();
   let atTicks = startTicks;
   const sampleTicks = ticksPerSample(AUDIO_FORMATS[rendition.format].sampleRate);
@@ -101,7 +101,7 @@ function pushKept(rendition: Rendition, startTicks: number, made: RenderedAudio)
     atTicks = ticks;
   };
   try {
-    for (const kept of made.recent.since(startTicks - OPUS_RISE_TICKS)) {
+    for (const kept of rendered.recent.since(startTicks - OPUS_RISE_TICKS)) {
       padTo(kept.startTicks);
       const { slice } = kept;
       const doneTicks = atTicks - kept.startTicks;
@@ -117,7 +117,7 @@ function pushKept(rendition: Rendition, startTicks: number, made: RenderedAudio)
   } finally {
     decoder.close();
   }
-  if (made.isOpen) padTo(made.writeTicks);
+  if (rendered.isOpen) padTo(rendered.writeTicks);
   else rendition.flush();
 }
 

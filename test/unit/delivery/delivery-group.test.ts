@@ -278,18 +278,18 @@ describe("DeliveryGroup, policy captions", () => {
   });
 });
 
-describe("DeliveryGroup.undeliveredEvent()", () => {
+describe("DeliveryGroup.unsentEvent()", () => {
   it("is behind what was sent, not behind what was only collected", () => {
     const { group, emit, listen, pushFrames } = createGroup();
     const { cursor } = listen();
     emit(0);
     pushFrames(1);
     group.collect(0);
-    expect(group.undeliveredEvent(cursor)).toBe(0);
+    expect(group.unsentEvent(cursor)).toBe(0);
     group.send();
-    expect(group.undeliveredEvent(cursor)).toBe(1);
+    expect(group.unsentEvent(cursor)).toBe(1);
     cursor.behind = { frame: 0, event: 0, isJoining: true };
-    expect(group.undeliveredEvent(cursor)).toBe(0);
+    expect(group.unsentEvent(cursor)).toBe(0);
   });
 });
 

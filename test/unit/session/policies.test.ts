@@ -138,9 +138,9 @@ describe("policy captions", () => {
     expect(slow.frames).toHaveLength(before);
     expect(slow.gaps).toEqual([]);
     expect(healthy.frames.length).toBeGreaterThan(before + 40);
-    const deliveredSeq = slow.seqs.at(-1);
+    const sentSeq = slow.seqs.at(-1);
     drained(slow);
-    expect(slow.read().gaps).toMatchObject([{ frames: healthy.frames.length - before, seq: deliveredSeq }]);
+    expect(slow.read().gaps).toMatchObject([{ frames: healthy.frames.length - before, seq: sentSeq }]);
     run(rig, 4000);
     slow.read();
     healthy.read();

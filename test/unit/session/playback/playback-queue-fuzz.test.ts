@@ -138,7 +138,7 @@ async function play(
     if (one.do === "wait") await pass(ms);
     else if (one.do === "stall") rig.clock.stall(ms);
     else if (one.do === "ack") {
-      attempt({ type: "played", at_ms: Math.max(0, session.sentMs(rig.participant) - ms) });
+      attempt({ type: "played", at_ms: Math.max(0, session.sentMsOf(rig.participant) - ms) });
     } else if (one.do === "keep") attempt({ type: "interrupt", keep_ms: ms, ...target });
     else if (one.do === "speak") {
       // Each utterance of one letter, of its own.

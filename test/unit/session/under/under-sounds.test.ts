@@ -48,7 +48,7 @@ function talk(seed: number, frameLengths: readonly number[]) {
   const speaker = rig.join("role=speaker&format=none&events=none");
   const join = (frameMs: number) => ({
     listener: new ScriptedListener(rig, `role=listener&format=pcm_8000&frame_ms=${frameMs}&events=words`),
-    fromMs: rig.sessions.open("s").madeMs + 400,
+    fromMs: rig.sessions.open("s").renderedMs + 400,
   });
   const first = join(frameLengths[0] ?? 20);
   const listeners = [{ ...first, fromMs: 0 }];

@@ -2,17 +2,17 @@
 import type { DeliveryGroup } from "../../delivery/delivery-group.ts";
 import type { Rendition } from "../../delivery/rendition.ts";
 
-export interface DeliveredRange {
+export interface SentRange {
   /** How far the group is that is furthest behind, and the one that is furthest ahead. */
   readonly leastTicks: number;
   readonly mostTicks: number;
 }
 
 /** null where no group has frames, or none whose rendition `isMeant`. */
-export function deliveredRangeOf(
+export function sentRangeOf(
   groups: Iterable<DeliveryGroup>,
   isMeant: (rendition: Rendition) => boolean = () => true,
-): DeliveredRange | null {
+): SentRange | null {
   let leastTicks = Number.POSITIVE_INFINITY;
   let mostTicks = 0;
   for (const { rendition, frame } of groups) {
