@@ -148,7 +148,7 @@ const HANDOVERS = {
   ],
   words: [
     [CHUNK_COMES, "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
-    ["its alignment becomes times of the text", "timing/segment-timing", "SegmentTiming", "push"],
+    ["its alignment becomes times of the text", "timing/response-times", "ResponseTimes", "push"],
     ["times become words", "timing/word-tracker", "WordTracker", "push"],
     ["words get the client's offsets", "timing/client-times", "ClientTimes", "words"],
     ["they wait for their audio", "session/events/segment-events", "SegmentEvents", "addWords"],

@@ -1,8 +1,8 @@
 /** The phrase cache: how soon and at what cost of CPU a phrase is there again, and whether it counts its memory right. */
-
 import { PhraseCache } from "../src/upstream/cache/phrase-cache.ts";
-import { createUpstream, type UpstreamClient } from "../src/upstream/regional-upstream.ts";
+import { createUpstream } from "../src/upstream/regional-upstream.ts";
 import type { SpeechRequest, SynthesisChunk, Upstream } from "../src/upstream/types.ts";
+import type { UpstreamClient } from "../src/upstream/upstream-client.ts";
 import { type Bench, runBench } from "./kit/bench.ts";
 import type { NoCommands } from "./kit/commands.ts";
 import { kilobytes, MemoryProbe } from "./kit/memory.ts";

@@ -27,7 +27,7 @@ export interface ComingAudio {
 export interface UntimedSpeech {
   readonly spoken: string;
   /** Rising. */
-  readonly places: readonly SegmentSpan[];
+  readonly spans: readonly SegmentSpan[];
   readonly coming: ComingAudio | null;
 }
 
@@ -36,15 +36,15 @@ const MIN_PACE_TICKS = MIN_RATE_SECONDS * TICKS_PER_SECOND;
 
 /** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
 export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
-  const { spoken, places } = speech;
-  const place = placeAt(places, ticks);
-  if (place === undefined) return places[0]?.start ?? 0;
-  const text = spoken.slice(place.start, place.end);
-  const lengthTicks = lengthOf(speech, place);
-  const heardTicks = ticks - place.startTicks;
-  if (heardTicks >= lengthTicks) return place.end;
+  const { spoken, spans } = speech;
+  const span = spanAt(spans, ticks);
+  if (span === undefined) return spans[0]?.start ?? 0;
+  const text = spoken.slice(span.start, span.end);
+  const lengthTicks = lengthOf(speech, span);
+  const heardTicks = ticks - span.startTicks;
+  if (heardTicks >= lengthTicks) return span.end;
   const heardWeight = (speechWeight(text) * heardTicks) / lengthTicks;
-  let [end, weight] = [place.start, 0];
+  let [end, weight] = [span.start, 0];
   for (const character of charactersOf(text)) {
     weight += speechWeight(character);
     if (weight > heardWeight) break;
@@ -55,34 +55,34 @@ export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
 
 /** Whether nothing of the segment that is heard at `ticks` has a time. */
 export function isUntimedAt(
-  places: UntimedSpeech["places"],
+  spans: UntimedSpeech["spans"],
   characters: readonly { readonly end: number }[],
   ticks: number,
 ): boolean {
-  const place = placeAt(places, ticks);
-  return place !== undefined && !characters.some(({ end }) => end > place.start && end <= place.end);
+  const span = spanAt(spans, ticks);
+  return span !== undefined && !characters.some(({ end }) => end > span.start && end <= span.end);
 }
 
 /** The segment that is heard at `ticks`, or was heard last. */
-export function placeAt(places: readonly SegmentSpan[], ticks: number): SegmentSpan | undefined {
-  return places.findLast((place) => place.startTicks <= ticks);
+export function spanAt(spans: readonly SegmentSpan[], ticks: number): SegmentSpan | undefined {
+  return spans.findLast((span) => span.startTicks <= ticks);
 }
 
-function lengthOf(speech: UntimedSpeech, place: SegmentSpan): number {
-  return place.endTicks === null ? openLengthTicks(speech, place) : place.endTicks - place.startTicks;
+function lengthOf(speech: UntimedSpeech, span: SegmentSpan): number {
+  return span.endTicks === null ? openLengthTicks(speech, span) : span.endTicks - span.startTicks;
 }
 
 /** At least what has come of it. */
-function openLengthTicks({ spoken, places, coming }: UntimedSpeech, place: SegmentSpan): number {
-  const text = spoken.slice(place.start, place.end);
-  const comeTicks = coming === null ? 0 : coming.endTicks - place.startTicks;
+function openLengthTicks({ spoken, spans, coming }: UntimedSpeech, span: SegmentSpan): number {
+  const text = spoken.slice(span.start, span.end);
+  const comeTicks = coming === null ? 0 : coming.endTicks - span.startTicks;
   if (coming?.isWhole === true) return comeTicks;
-  return Math.max(comeTicks, speechWeight(text) / weightATick(spoken, places));
+  return Math.max(comeTicks, speechWeight(text) / weightATick(spoken, spans));
 }
 
-function weightATick(spoken: string, places: readonly SegmentSpan[]): number {
+function weightATick(spoken: string, spans: readonly SegmentSpan[]): number {
   let [ticks, weight] = [0, 0];
-  for (const { start, end, startTicks, endTicks } of places) {
+  for (const { start, end, startTicks, endTicks } of spans) {
     if (endTicks === null) continue;
     ticks += endTicks - startTicks;
     weight += speechWeight(spoken.slice(start, end));

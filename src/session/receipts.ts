@@ -1,7 +1,7 @@
 /** What a listener really heard of an utterance when it was cut: text, offset, milliseconds, and how we know. */
 import type { Heard } from "../protocol/events.ts";
 import { msOfTicks, TICKS_PER_MS } from "../timing/ticks.ts";
-import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
+import { type ComingAudio, spanAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
 import type { Utterance } from "./playback/utterance.ts";
 
 /** A character of the spoken text: where it ends in the text, and on the timeline. */
@@ -35,10 +35,10 @@ export function heardFactsOf(utterance: Utterance, coming: ComingAudio | null): 
     characters: utterance.transcript.characters,
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks: utterance.startTicks,
-    wordStartBefore: (spoken) => utterance.restartPlaces.before(spoken),
+    wordStartBefore: (spoken) => utterance.restartPlaces.wordStartBefore(spoken),
     heardBeforeTicks: utterance.resumption?.heardTicks ?? 0,
     resumedStart: utterance.resumption?.spokenStart ?? 0,
-    untimed: { spoken: utterance.spoken.spoken, places: utterance.transcript.segments, coming },
+    untimed: { spoken: utterance.spoken.spoken, spans: utterance.transcript.segments, coming },
   };
 }
 
@@ -81,16 +81,16 @@ export function heardSpokenEnd(facts: HeardFacts, atTicks: number): number {
  */
 function spokenHeardEnd({ characters, untimed }: HeardFacts, atTicks: number): number {
   const timedEnd = heardEnd(characters, atTicks);
-  const { places } = untimed;
-  const place = placeAt(places, atTicks);
-  if (place === undefined) return timedEnd;
+  const { spans } = untimed;
+  const span = spanAt(spans, atTicks);
+  if (span === undefined) return timedEnd;
   const last = characters.at(-1);
-  if (last === undefined || last.end <= place.start) {
+  if (last === undefined || last.end <= span.start) {
     return Math.max(timedEnd, spokenEndAt(untimed, atTicks));
   }
-  if (last.end >= place.end || atTicks - last.endTicks < LONGEST_PAUSE_TICKS) return timedEnd;
-  const left = { ...place, start: last.end, startTicks: last.endTicks };
-  return spokenEndAt({ ...untimed, places: [...places.filter((other) => other !== place), left] }, atTicks);
+  if (last.end >= span.end || atTicks - last.endTicks < LONGEST_PAUSE_TICKS) return timedEnd;
+  const left = { ...span, start: last.end, startTicks: last.endTicks };
+  return spokenEndAt({ ...untimed, spans: [...spans.filter((other) => other !== span), left] }, atTicks);
 }
 
 function heardEnd(characters: readonly HeardCharacter[], atTicks: number): number {

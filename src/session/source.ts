@@ -1,9 +1,8 @@
 /**
- * Cuts the upstream's audio into slices of a wanted length on the timeline, whatever the upstream format: bytes of
+ * Takes slices of a wanted length from the upstream's audio, placed on the timeline, whatever the upstream format: bytes of
  * G.711 and PCM anywhere on a sample, Opus at its packets. A slice is decoded at most once, and only if a rendition
  * cannot take it as it is.
  */
-
 import { silenceBytes } from "../audio/analysis/silence.ts";
 import { WholeSamples } from "../audio/analysis/whole-samples.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";

@@ -8,7 +8,7 @@ import type { Attributes, ChildSpan, Span } from "../tracing/span.ts";
 import type { Traced, Tracer } from "../tracing/tracer.ts";
 import type { SessionDeps } from "./session-deps.ts";
 import { SPEECH_OPERATION } from "./synthesis/request-span.ts";
-import type { SegmentTimes } from "./synthesis/segment-times.ts";
+import type { SegmentStages } from "./synthesis/segment-stages.ts";
 
 interface TracedUtterance {
   readonly sessionId: string;
@@ -25,7 +25,7 @@ interface TracedEnd {
   readonly endMs: number;
   readonly attributes: Attributes;
   /** Times of its first segment; undefined: nothing was asked for. */
-  readonly times: SegmentTimes | undefined;
+  readonly stages: SegmentStages | undefined;
 }
 
 export class UtteranceTrace implements Traced {
@@ -57,15 +57,15 @@ export class UtteranceTrace implements Traced {
 
   /** Its session ends before it does. */
   abandon(endMs: number): void {
-    this.end({ outcome: "abandoned", error: null, endMs, attributes: {}, times: undefined });
+    this.end({ outcome: "abandoned", error: null, endMs, attributes: {}, stages: undefined });
   }
 
   /** Idempotent until it goes on. */
-  end({ outcome, error, endMs, attributes, times }: TracedEnd): void {
+  end({ outcome, error, endMs, attributes, stages }: TracedEnd): void {
     const span = this.#span;
     if (span === null) return;
     this.#span = null;
-    if (times !== undefined && !this.#isResumed) noteStages(span, times);
+    if (stages !== undefined && !this.#isResumed) noteStages(span, stages);
     if (outcome === "interrupted" || outcome === "cancelled") span.event(outcome, endMs);
     span.set({ ...attributes, "vw.outcome": outcome });
     span.end(endMs, error?.code ?? null);
@@ -87,10 +87,10 @@ export class UtteranceTrace implements Traced {
   }
 }
 
-function noteStages(span: Span, times: SegmentTimes): void {
-  if (times.firstByteMs > 0) span.event("first_byte", times.firstByteMs);
-  if (times.firstSoundMs > 0) span.event("first_sound", times.firstSoundMs);
-  if (times.firstFrameMs > 0) span.event("first_frame", times.firstFrameMs);
+function noteStages(span: Span, stages: SegmentStages): void {
+  if (stages.firstByteMs > 0) span.event("first_byte", stages.firstByteMs);
+  if (stages.firstSoundMs > 0) span.event("first_sound", stages.firstSoundMs);
+  if (stages.firstFrameMs > 0) span.event("first_frame", stages.firstFrameMs);
 }
 
 /** undefined: nothing is traced. */

@@ -1,7 +1,7 @@
 /** Puts the layers together: the core with the repair in front of it and the estimator behind it. */
 import { AudioEstimator } from "./estimate/audio-estimator.ts";
 import { RepairedTimes } from "./repair/repaired-times.ts";
-import { SegmentTiming } from "./segment-timing.ts";
+import { ResponseTimes } from "./response-times.ts";
 import { StrictTimes } from "./span-times.ts";
 import type { SpeakingRate } from "./timing-estimator.ts";
 
@@ -15,8 +15,8 @@ export interface TimingOptions {
 }
 
 /** The timing of one upstream response. */
-export function timingOf({ text, speakingRate = null, isSteady = false }: TimingOptions): SegmentTiming {
+export function timingOf({ text, speakingRate = null, isSteady = false }: TimingOptions): ResponseTimes {
   const strict = new StrictTimes();
   const times = isSteady ? strict : new RepairedTimes(strict);
-  return new SegmentTiming({ text, times, estimator: new AudioEstimator(speakingRate) });
+  return new ResponseTimes({ text, times, estimator: new AudioEstimator(speakingRate) });
 }

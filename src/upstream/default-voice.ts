@@ -1,7 +1,7 @@
 /** The voice of texts that name none. */
 import { GatewayError } from "../errors.ts";
 import { parseVoiceList } from "../protocol/openai.ts";
-import type { UpstreamClient } from "./regional-upstream.ts";
+import type { UpstreamClient } from "./upstream-client.ts";
 
 /**
  * The configured voice, else the first of the upstream's list, asked for once it is needed. Rejects with what the upstream

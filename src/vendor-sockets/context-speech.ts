@@ -268,5 +268,5 @@ export class ContextSpeech {
 
 /** Whether the next request may be open beside it. Behind one that has failed nothing is said. */
 function maySpeakBehind(run: UpstreamAttempt): boolean {
-  return run.error === null && (run.segment.times.firstByteMs > 0 || run.isComplete);
+  return run.error === null && (run.segment.stages.firstByteMs > 0 || run.isComplete);
 }

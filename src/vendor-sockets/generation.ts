@@ -121,7 +121,7 @@ export class Generation {
     if (run.waitingBytes === 0) return true;
     if (this.#timing.chars + run.waitingTimedChars >= textChars) return false;
     // Counted from the audio of the try that it comes of.
-    const untilMs = Math.max(this.#beganMs, run.segment.times.firstByteMs) + holdMs;
+    const untilMs = Math.max(this.#beganMs, run.segment.stages.firstByteMs) + holdMs;
     this.#isHoldOver ||= clock.nowMs() >= untilMs || run.waitingBytes > MAX_HELD_BYTES;
     if (this.#isHoldOver) return false;
     this.#holdTimer ??= clock.at(untilMs, () => {

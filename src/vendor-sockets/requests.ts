@@ -1,7 +1,7 @@
 /** Requests to the upstream of clients that get its audio as it comes: what each is made of, and how it is read. */
 import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
 import type { SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
-import { newTimes } from "../session/synthesis/segment-times.ts";
+import { newStages } from "../session/synthesis/segment-stages.ts";
 import { UpstreamAttempt, type UpstreamAttemptOptions } from "../session/synthesis/upstream-attempt.ts";
 import { type Stitch, stitch } from "../upstream/stitching.ts";
 import type { SynthesisRequest } from "../upstream/types.ts";
@@ -26,7 +26,7 @@ export function startAttempt(
   const range = { start: 0, end: text.length };
   counters.characters.requested += text.length;
   const nowMs = clock.nowMs();
-  const times = newTimes(range, { arrivedMs: nowMs, segmentedMs: nowMs });
+  const stages = newStages(range, { arrivedMs: nowMs, segmentedMs: nowMs });
   return new UpstreamAttempt({
     upstream,
     clock,
@@ -34,7 +34,7 @@ export function startAttempt(
     firstAudioMs,
     traced,
     ...request,
-    segment: { ...range, text, times },
+    segment: { ...range, text, stages },
   });
 }
 

@@ -1,5 +1,4 @@
 /** The vendor's surfaces on an app of their own, over a real upstream client; and a client that keeps all it hears. */
-
 import { App, type us_listen_socket, us_listen_socket_close, us_socket_local_port } from "uWebSockets.js";
 import { once } from "node:events";
 import WebSocket from "ws";
@@ -19,7 +18,8 @@ import {
   type VendorSocketOptions,
   type VendorSockets,
 } from "../../src/server/sockets/vendor-socket.ts";
-import { createUpstream, type UpstreamClient } from "../../src/upstream/regional-upstream.ts";
+import { createUpstream } from "../../src/upstream/regional-upstream.ts";
+import type { UpstreamClient } from "../../src/upstream/upstream-client.ts";
 import { OPEN_CHECKS, OPEN_DOOR } from "../helpers/open-door.ts";
 import { until } from "../helpers/until.ts";
 import { watchedLog } from "../helpers/watched-log.ts";

@@ -29,8 +29,8 @@ interface LateCues {
 
 /** Cues of the segment that is being rendered are left to its events. */
 export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer }: LateCues): void {
-  const places = utterance.transcript.segments.filter((place) => endOf(utterance, place) > heardTicks);
-  const [first] = places;
+  const spans = utterance.transcript.segments.filter((span) => endOf(utterance, span) > heardTicks);
+  const [first] = spans;
   if (first === undefined) return;
   const cues = utterance.transcript.withCues(() => new CueTracks(utterance));
   for (const style of styles) {
@@ -39,19 +39,19 @@ export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, 
     if (track === null) continue;
     const isToCome = ({ endSeconds }: Cue): boolean => endSeconds * TICKS_PER_SECOND > heardTicks;
     const styled = (cue: Cue): StyledCue => ({ cue, style: styleKey(style) });
-    for (const place of places) {
-      const endTicks = endOf(utterance, place);
-      const start = Math.max(from, place.start);
+    for (const span of spans) {
+      const endTicks = endOf(utterance, span);
+      const start = Math.max(from, span.start);
       if (Number.isFinite(endTicks)) {
-        const made = track.push(wordsOf(utterance, { ...place, start }, true));
+        const made = track.push(wordsOf(utterance, { ...span, start }, true));
         // Where nothing follows, the last cue may stay longer than its sound.
-        const isLast = !isFollowed && utterance.endTicks !== null && place === places.at(-1);
+        const isLast = !isFollowed && utterance.endTicks !== null && span === spans.at(-1);
         const untilTicks = isLast ? Number.POSITIVE_INFINITY : endTicks;
-        made.push(...track.endSegment(place.end, untilTicks / TICKS_PER_SECOND));
+        made.push(...track.endSegment(span.end, untilTicks / TICKS_PER_SECOND));
         for (const cue of made.filter(isToCome)) write(styled(cue), utterance, writer);
       } else if (events !== null) {
         const end = events.cuesEnd;
-        const words = wordsOf(utterance, { ...place, start }, end !== null);
+        const words = wordsOf(utterance, { ...span, start }, end !== null);
         const made = track.push(words.filter((word) => word.start < events.cuedTo));
         if (end !== null) made.push(...track.endSegment(end.next, end.untilSeconds));
         for (const cue of made.filter(isToCome)) events.addCue(styled(cue));
@@ -61,8 +61,8 @@ export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, 
 }
 
 /** Where on the timeline a segment ends; infinite while it is being rendered. One that failed ends with its utterance. */
-function endOf({ endTicks }: Utterance, place: SegmentSpan): number {
-  return place.endTicks ?? endTicks ?? Number.POSITIVE_INFINITY;
+function endOf({ endTicks }: Utterance, span: SegmentSpan): number {
+  return span.endTicks ?? endTicks ?? Number.POSITIVE_INFINITY;
 }
 
 /** Where the words begin that are known of a segment: those that were played long ago are forgotten. */
@@ -72,10 +72,10 @@ function knownFrom({ transcript: { words }, spoken }: Utterance, { start }: Segm
 }
 
 /** With the client's offsets, in seconds of the timeline. `isAll`: no more are to come. */
-function wordsOf(utterance: Utterance, place: SegmentSpan, isAll: boolean): TimedWord[] {
+function wordsOf(utterance: Utterance, span: SegmentSpan, isAll: boolean): TimedWord[] {
   const { spoken } = utterance.spoken;
   const words = utterance.transcript.words
-    .filter(({ start }) => start >= place.start && start < place.end)
+    .filter(({ start }) => start >= span.start && start < span.end)
     .map(({ start, end, startTicks, endTicks, timing }) => ({
       text: spoken.slice(start, end),
       start,
@@ -84,7 +84,7 @@ function wordsOf(utterance: Utterance, place: SegmentSpan, isAll: boolean): Time
       endSeconds: endTicks / TICKS_PER_SECOND,
       timing,
     }));
-  return new ClientTimes(utterance.spoken, place.start).words(words, isAll);
+  return new ClientTimes(utterance.spoken, span.start).words(words, isAll);
 }
 
 function write({ cue, style }: StyledCue, utterance: Utterance, writer: EventWriter): void {

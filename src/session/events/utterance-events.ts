@@ -1,6 +1,5 @@
 /** The events of an utterance's life, written from its state. */
 import type { GatewayError } from "../../errors.ts";
-import type { HeardEntry } from "../../ledger/entries.ts";
 import {
   errorBody,
   type Heard,
@@ -8,12 +7,11 @@ import {
   type SegmentWaterfall,
   type UtteranceDoneEvent,
   type UtteranceStartedEvent,
+  type Waterfall,
 } from "../../protocol/events.ts";
-import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { msOfTicks } from "../../timing/ticks.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { Receipt } from "../receipts.ts";
-import type { SessionDeps } from "../session-deps.ts";
-import { waterfallOf } from "../synthesis/segment-times.ts";
 import type { EventWriter } from "./event-writer.ts";
 
 /** `spokenStart`: where in the spoken text it begins, or goes on. */
@@ -112,7 +110,8 @@ export function writeIgnored(
   }));
 }
 
-interface Finish {
+/** How an utterance ended. */
+export interface UtteranceEnd {
   readonly utterance: Utterance;
   readonly outcome: UtteranceDoneEvent["outcome"];
   /** Where the listeners are when it is emitted. */
@@ -124,46 +123,27 @@ interface Finish {
   readonly heardSource?: Heard["source"];
 }
 
+/** What is told of it beside how it ended. */
+export interface UtteranceReport {
+  /** Characters of the client's text. */
+  readonly charactersSpoken: number;
+  readonly segments: SegmentWaterfall[];
+  /** How long the first segment took; null: none was heard. */
+  readonly latency: Waterfall | null;
+}
+
 /** `utterance.done`. */
-export function writeFinished(
-  writer: EventWriter,
-  { counters, log, clock, ledger }: Pick<SessionDeps, "counters" | "log" | "clock" | "ledger">,
-  finish: Finish,
-): void {
-  const { utterance, error } = finish;
-  const startTicks = utterance.startTicks ?? finish.atTicks;
-  const segments = segmentWaterfalls(utterance);
-  const latency = segments[0] === undefined ? null : withoutRange(segments[0]);
-  countStages(utterance, counters);
-  const traceId = utterance.trace?.traceId;
-  log.debug(
-    { utterance: utterance.id, trace_id: traceId, outcome: finish.outcome, latency, segments },
-    "Utterance over",
-  );
-  const charactersSpoken = finish.outcome === "done" ? utterance.input.askedEnd : finish.heardEnd;
-  countHeard(utterance, counters, { end: charactersSpoken, atTicks: finish.atTicks });
-  utterance.trace?.end({
-    outcome: finish.outcome,
-    error,
-    endMs: clock.nowMs(),
-    attributes: {
-      "gen_ai.request.model": utterance.modelId,
-      "vw.voice_id": utterance.voiceIds[0],
-      "vw.characters_spoken": charactersSpoken,
-      "vw.characters_billed": utterance.charactersBilled,
-      "vw.timing": utterance.transcript.timing,
-    },
-    times: utterance.input.segments.times[0],
-  });
-  ledger?.add(heardEntry(finish, charactersSpoken));
-  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base) => ({
+export function writeDone(writer: EventWriter, end: UtteranceEnd, report: UtteranceReport): void {
+  const { utterance, outcome, atTicks, error } = end;
+  const { charactersSpoken, segments, latency } = report;
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
     type: "utterance.done",
     ...base,
     utterance_id: utterance.id,
-    outcome: finish.outcome,
-    start_ms: msOfTicks(startTicks),
-    end_ms: msOfTicks(finish.atTicks),
-    pad_ms: finish.outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
+    outcome,
+    start_ms: msOfTicks(utterance.startTicks ?? atTicks),
+    end_ms: msOfTicks(atTicks),
+    pad_ms: outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
     characters_billed: utterance.charactersBilled,
     characters_spoken: charactersSpoken,
     timing: utterance.transcript.timing,
@@ -171,62 +151,6 @@ export function writeFinished(
     segments,
     ...(error === null ? {} : { error: errorBody(error) }),
   }));
-}
-
-/** What was heard since it began, or went on: sums of these count nothing twice. */
-function heardEntry(
-  { utterance, outcome, atTicks, heardSource = "estimate" }: Finish,
-  charactersSpoken: number,
-): HeardEntry {
-  const { subject, identity, startTicks, resumption } = utterance;
-  const before = resumption === null ? 0 : utterance.spoken.clientEnd(resumption.spokenStart);
-  const isHeard = startTicks !== null && outcome !== "cancelled";
-  return {
-    type: "heard",
-    tenant: subject?.payer?.tenant ?? "",
-    key: subject?.payer?.key ?? "",
-    session: identity.session ?? "",
-    epoch: identity.epoch ?? "",
-    utterance: utterance.id,
-    model: utterance.modelId ?? "",
-    voice: utterance.voiceIds[0] ?? "",
-    outcome,
-    chars_heard: isHeard ? Math.max(0, charactersSpoken - before) : 0,
-    heard_ms: isHeard ? Math.round(Math.max(0, msOfTicks(atTicks - startTicks))) : 0,
-    source: heardSource,
-  };
-}
-
-function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
-  return utterance.input.segments.times.flatMap((times) => {
-    const waterfall = waterfallOf(times);
-    return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
-  });
-}
-
-/** Each segment once: an utterance that was cut and went on is over twice, and reports its first segments twice. */
-function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]): void {
-  for (const times of utterance.input.segments.times) {
-    const waterfall = times.isCounted ? null : waterfallOf(times);
-    if (waterfall === null) continue;
-    stages.observe(waterfall);
-    times.isCounted = true;
-  }
-}
-
-/** Up to where its text and audio were heard. A sound has no text. */
-export function countHeard(
-  utterance: Utterance,
-  counters: Pick<SessionDeps["counters"], "characters" | "audioHeardSeconds">,
-  { end, atTicks }: { readonly end: number; readonly atTicks: number },
-): void {
-  const { characters, ticks } = utterance.takeNewlyHeard(end, atTicks);
-  counters.characters.heard += characters;
-  counters.audioHeardSeconds += ticks / TICKS_PER_SECOND;
-}
-
-function withoutRange({ start: _start, end: _end, ...waterfall }: SegmentWaterfall) {
-  return waterfall;
 }
 
 export function writeMark(

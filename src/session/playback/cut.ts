@@ -6,7 +6,7 @@ import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { Heard } from "../../protocol/events.ts";
 import type { ListenersHeard } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
+import { writeInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import { type HeardAt, heardFactsOf, type Receipt, receiptOf } from "../receipts.ts";
@@ -14,6 +14,7 @@ import type { SessionDeps } from "../session-deps.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
+import { endUtterance } from "./utterance-end.ts";
 
 /** Receipts of single listeners in one event. */
 const MAX_RECEIPTS = 16;
@@ -126,7 +127,7 @@ function reportCut(utterance: Utterance, cut: Cut, shared: Shared): InterruptRec
     listeners: startTicks === null ? [] : listenersThatDiffer(cut.heard, heardAt),
     isResumable: shared.isResumable,
   });
-  writeFinished(cut.writer, cut.deps, {
+  endUtterance(cut.writer, cut.deps, {
     utterance,
     outcome: "interrupted",
     atTicks,

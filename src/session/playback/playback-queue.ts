@@ -6,17 +6,10 @@
  *                  the playhead has not   audio is   nothing of them
  *                  passed their end       rendered     was rendered
  */
-
 import type { GatewayError } from "../../errors.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import type { Marks } from "../client-marks.ts";
-import {
-  countHeard,
-  writeError,
-  writeFinished,
-  writeIgnored,
-  writeStarted,
-} from "../events/utterance-events.ts";
+import { writeError, writeIgnored, writeStarted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
 import { heardFactsOf, receiptOf } from "../receipts.ts";
@@ -27,6 +20,7 @@ import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
 import { Renderer } from "./renderer.ts";
 import type { Resumption, Snapshot, Utterance } from "./utterance.ts";
+import { countHeard, endUtterance } from "./utterance-end.ts";
 import { LATE_PLAYER_TICKS, type WriteHeadOptions } from "./write-head.ts";
 
 export interface PlaybackQueueOptions extends WriteHeadOptions {
@@ -421,7 +415,7 @@ export class PlaybackQueue {
     const atTicks = utterance.endTicks ?? 0;
     if (error === null) deps.counters.utterancesDone += 1;
     else deps.counters.utterancesFailed += 1;
-    writeFinished(writer, deps, {
+    endUtterance(writer, deps, {
       utterance,
       outcome: error === null ? "done" : "failed",
       atTicks,

@@ -11,8 +11,8 @@ import { isBlank } from "../../text/characters.ts";
 import type { Aligner } from "../../timing/aligner.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { READ_AHEAD_TICKS, ResponseTiming, TIMED_AHEAD_TICKS } from "../events/response-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
+import { READ_AHEAD_TICKS, SegmentSpeech, TIMED_AHEAD_TICKS } from "../events/segment-speech.ts";
 import { remainderOf } from "../remainder.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
@@ -82,7 +82,7 @@ export class SegmentPlayer {
   readonly #source: Source;
   readonly events: SegmentEvents;
   /** null where nobody wants to know. */
-  readonly #timing: ResponseTiming | null;
+  readonly #timing: SegmentSpeech | null;
   readonly #aheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
@@ -110,7 +110,7 @@ export class SegmentPlayer {
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store, leveller);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
-    this.#timing = attempt.wantsTiming ? new ResponseTiming({ ...options, events: this.events }) : null;
+    this.#timing = attempt.wantsTiming ? new SegmentSpeech({ ...options, events: this.events }) : null;
   }
 
   /** Audio taken from the attempt and not rendered yet. */
@@ -294,7 +294,7 @@ export class SegmentPlayer {
     const clientEnd = utterance.spoken.clientEnd(spokenEnd);
     const text = attempt.segment.text.slice(0, spokenEnd - attempt.segment.start);
     this.#segment = { ...attempt.segment, text, end: spokenEnd };
-    this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
+    this.#segment.stages.end = Math.max(this.#segment.stages.start, clientEnd);
     this.events.breakOffAt({ spokenEnd, clientEnd });
     this.#timing?.breakOff();
     // Where more was rendered, a little of the audio behind it: to fall to nothing.

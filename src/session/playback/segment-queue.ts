@@ -1,7 +1,7 @@
 /** The segments of one utterance that are to be asked of the upstream, and those that were, in case they are asked again. */
 import type { Segment } from "../../text/segmenter.ts";
 import type { SpokenText } from "../../text/spoken-text.ts";
-import { ArrivalTimes, newTimes, type SegmentTimes } from "../synthesis/segment-times.ts";
+import { ArrivalTimes, newStages, type SegmentStages } from "../synthesis/segment-stages.ts";
 
 /** How often text is recovered from one and the same place before its failure is the utterance's. */
 const MAX_STUCK = 3;
@@ -10,7 +10,7 @@ const MAX_REPORTED_SEGMENTS = 64;
 
 /** A segment with what is known of its making. */
 export interface TimedSegment extends Segment {
-  readonly times: SegmentTimes;
+  readonly stages: SegmentStages;
   /** The rest of one whose response broke off. */
   readonly isRest?: true;
 }
@@ -24,7 +24,7 @@ export class SegmentQueue {
   #taken: TimedSegment[] = [];
   #stuckCount = 0;
   /** Times of the first segments whose requests were made. */
-  times: SegmentTimes[] = [];
+  stages: SegmentStages[] = [];
 
   /** `acceptedMs`: clock time of the command. */
   constructor(text: SpokenText, acceptedMs: number) {
@@ -53,7 +53,7 @@ export class SegmentQueue {
     const segment = this.#waiting.shift();
     if (segment === undefined) return undefined;
     this.#taken.push(segment);
-    if (this.times.length < MAX_REPORTED_SEGMENTS) this.times.push(segment.times);
+    if (this.stages.length < MAX_REPORTED_SEGMENTS) this.stages.push(segment.stages);
     return segment;
   }
 
@@ -66,10 +66,10 @@ export class SegmentQueue {
   recover(segment: TimedSegment, rest: Segment, nowMs: number): void {
     const isStuck = rest.start <= segment.start;
     this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
-    const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;
-    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, segmentedMs: nowMs });
-    this.times = this.times.filter((own) => !isStuck || own !== segment.times);
-    this.#waiting.unshift({ ...rest, times, isRest: true });
+    const arrivedMs = isStuck ? segment.stages.arrivedMs : nowMs;
+    const stages = newStages(this.#text.clientRange(rest.start, rest.end), { arrivedMs, segmentedMs: nowMs });
+    this.stages = this.stages.filter((own) => !isStuck || own !== segment.stages);
+    this.#waiting.unshift({ ...rest, stages, isRest: true });
   }
 
   /** What was taken is all to be asked for again: nothing of it was heard. */
@@ -82,7 +82,7 @@ export class SegmentQueue {
     this.#waiting = this.#waiting.filter((segment) => !taken.some((other) => isPart(segment, other)));
     this.#stuckCount = 0;
     this.#putBack(again, nowMs);
-    this.times = this.times.filter((times) => !taken.some((segment) => segment.times === times));
+    this.stages = this.stages.filter((stages) => !taken.some((segment) => segment.stages === stages));
   }
 
   /** Goes on with `rest`, before all that waits: what was taken before is heard, or kept elsewhere. */
@@ -106,8 +106,8 @@ export class SegmentQueue {
 
   #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
     const arrivedMs = this.#arrivals.at(start) ?? this.#acceptedMs;
-    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, segmentedMs: nowMs });
-    return { text, start, end, times };
+    const stages = newStages(this.#text.clientRange(start, end), { arrivedMs, segmentedMs: nowMs });
+    return { text, start, end, stages };
   }
 }
 

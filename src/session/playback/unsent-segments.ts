@@ -1,17 +1,17 @@
 /** Segments that were rendered and of which no frame has left: with the first one that does, their waterfall is whole. */
-import type { SegmentTimes } from "../synthesis/segment-times.ts";
+import type { SegmentStages } from "../synthesis/segment-stages.ts";
 
 export class UnsentSegments {
   /** In the order of the timeline. */
-  #segments: { readonly times: SegmentTimes; readonly startTicks: number }[] = [];
+  #segments: { readonly stages: SegmentStages; readonly startTicks: number }[] = [];
 
   get isEmpty(): boolean {
     return this.#segments.length === 0;
   }
 
   /** A segment begins there. */
-  add(times: SegmentTimes, startTicks: number): void {
-    this.#segments.push({ times, startTicks });
+  add(stages: SegmentStages, startTicks: number): void {
+    this.#segments.push({ stages, startTicks });
   }
 
   /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
@@ -19,7 +19,7 @@ export class UnsentSegments {
     for (;;) {
       const [first] = this.#segments;
       if (first === undefined || first.startTicks >= sentTicks) return;
-      first.times.firstFrameMs = nowMs;
+      first.stages.firstFrameMs = nowMs;
       this.#segments.shift();
     }
   }

@@ -6,7 +6,6 @@ import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { writeFinished } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { entering } from "../tape/tape.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
@@ -14,6 +13,7 @@ import { type Interruptions, unknownUtterance } from "./interrupt.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
+import { endUtterance } from "./utterance-end.ts";
 
 /** Ids of utterances that are over but may not be used again yet. */
 const REMEMBERED_IDS = 256;
@@ -137,7 +137,7 @@ export class UtteranceCommands {
       this.#queue.cancel(utterance);
       this.#options.deps.counters.utterancesCancelled += 1;
       this.#options.onGone(utterance);
-      writeFinished(this.#options.writer, this.#options.deps, {
+      endUtterance(this.#options.writer, this.#options.deps, {
         utterance,
         outcome: "cancelled",
         atTicks,

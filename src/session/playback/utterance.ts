@@ -30,7 +30,7 @@ import { preparedAttempt, type ReplayAttempt, soundAttempt } from "../resume/rep
 import { RestartPlaces } from "../resume/restart-places.ts";
 import type { Sound } from "../sound.ts";
 import type { SpeechLevels } from "../speech-levels.ts";
-import { newTimes } from "../synthesis/segment-times.ts";
+import { newStages } from "../synthesis/segment-stages.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { UtteranceTrace } from "../utterance-trace.ts";
 import type { TimedSegment } from "./segment-queue.ts";
@@ -258,11 +258,11 @@ export class Utterance {
     const input = (spoken: SpokenText): UtteranceText => UtteranceText.whole(spoken, "", options.acceptedMs);
     const utterance = new Utterance(options, { kind: "sound", options: queue }, { own: queue, input });
     utterance.chooseSourceFormat(sound.format);
-    const times = newTimes(
+    const stages = newStages(
       { start: 0, end: 0 },
       { arrivedMs: options.acceptedMs, segmentedMs: options.acceptedMs },
     );
-    const segment = { text: "", start: 0, end: 0, times };
+    const segment = { text: "", start: 0, end: 0, stages };
     utterance.#own.push(
       "audio" in sound
         ? soundAttempt(segment, sound.format, sound.audio)

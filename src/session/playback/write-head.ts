@@ -146,7 +146,7 @@ export class WriteHead {
     this.#pause(utterance, sourceFormat);
     this.#noteCues(utterance, segment.start);
     utterance.transcript.beginSegment(segment, this.#ticks);
-    this.unsent.add(segment.times, this.#ticks);
+    this.unsent.add(segment.stages, this.#ticks);
   }
 
   endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentPlayer): void {

@@ -8,7 +8,7 @@ import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
-import { newTimes } from "../synthesis/segment-times.ts";
+import { newStages } from "../synthesis/segment-stages.ts";
 import { placeBehind } from "./audio-cut.ts";
 import { ReplayAttempt } from "./replay-attempt.ts";
 import type { RestartPlaces } from "./restart-places.ts";
@@ -86,8 +86,11 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
 
 /** Text that is said from kept audio: it has arrived and is cut now. */
 export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: Segment): TimedSegment {
-  const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, segmentedMs: nowMs });
-  return { text, start, end, times };
+  const stages = newStages(utterance.spoken.clientRange(start, end), {
+    arrivedMs: nowMs,
+    segmentedMs: nowMs,
+  });
+  return { text, start, end, stages };
 }
 
 /** All text from `spokenStart` on that was spoken or asked for, in its segments. */

@@ -31,11 +31,11 @@ export class RestartPlaces {
   }
 
   /** The last such place up to `at`. Offsets in the spoken text. */
-  before(at: number): number {
+  wordStartBefore(at: number): number {
     const place = this.#utterance.transcript.segments.findLast(({ start }) => start < at);
     const wordPlace = place === undefined ? at : place.start + this.wordsOf(place).before(at - place.start);
     const next = this.#utterance.spoken.placeBefore(wordPlace, Number.POSITIVE_INFINITY);
-    return next === at ? at : this.before(next);
+    return next === at ? at : this.wordStartBefore(next);
   }
 
   /** Offsets from the segment's beginning. */

@@ -97,7 +97,7 @@ export class UpstreamAttempt implements Attempt {
     this.wantsTiming = options.request.wantsTiming;
     this.#sound = new SoundFinder(this.sourceFormat);
     this.#chunks = new WaitingChunks({ pool: options.blocks ?? null, mayDivide: !this.wantsTiming });
-    this.segment.times.openedMs = options.clock.nowMs();
+    this.segment.stages.openedMs = options.clock.nowMs();
     this.#open();
   }
 
@@ -158,16 +158,16 @@ export class UpstreamAttempt implements Attempt {
   #open(): void {
     const { clock } = this.#options;
     this.#tries += 1;
-    const { times } = this.segment;
-    times.sentMs = clock.nowMs();
+    const { stages } = this.segment;
+    stages.sentMs = clock.nowMs();
     this.#isCounted = false;
     this.#span = requestSpan(this.#options.traced, this.#request, {
-      startMs: times.sentMs,
+      startMs: stages.sentMs,
       tries: this.#tries,
     });
     this.#synthesis = this.#options.upstream.open(this.#requestWithTries(), {
       requestSent: (firstAudioMs) => {
-        times.sentMs = clock.nowMs();
+        stages.sentMs = clock.nowMs();
         this.#count();
         this.#serviceMs = firstAudioMs ?? 0;
         this.#awaitAudio();
@@ -197,7 +197,7 @@ export class UpstreamAttempt implements Attempt {
   #awaitAudio(): void {
     this.#stopWaiting();
     const { clock, firstAudioMs } = this.#options;
-    if (firstAudioMs === 0 || this.segment.times.firstByteMs > 0) return;
+    if (firstAudioMs === 0 || this.segment.stages.firstByteMs > 0) return;
     const waitMs = Math.max(firstAudioMs, this.#serviceMs) * 2 ** (this.#tries - 1);
     this.#lateTimer = clock.at(clock.nowMs() + waitMs, () => this.#onLate(waitMs));
   }
@@ -222,7 +222,7 @@ export class UpstreamAttempt implements Attempt {
   }
 
   #onHead(head: SynthesisHead): void {
-    this.segment.times.headersMs = this.#options.clock.nowMs();
+    this.segment.stages.headersMs = this.#options.clock.nowMs();
     this.requestId = head.requestId ?? null;
     this.#span?.set({ "vw.request_id": head.requestId });
     this.hasSteadyTimes = head.timesFrom === "response";
@@ -246,18 +246,18 @@ export class UpstreamAttempt implements Attempt {
   }
 
   #noteAudio(audio: Uint8Array): void {
-    const { times } = this.segment;
-    if (times.firstSoundMs > 0) return;
+    const { stages } = this.segment;
+    if (stages.firstSoundMs > 0) return;
     const nowMs = this.#options.clock.nowMs();
-    if (times.firstByteMs === 0) {
-      times.firstByteMs = nowMs;
+    if (stages.firstByteMs === 0) {
+      stages.firstByteMs = nowMs;
       this.#span?.event("first_byte", nowMs);
       this.#stopWaiting();
     }
     const silenceMs = this.#sound.push(audio);
     if (silenceMs === null) return;
-    times.firstSoundMs = nowMs;
-    times.leadingSilenceMs = this.#sound.isLooking ? silenceMs : null;
+    stages.firstSoundMs = nowMs;
+    stages.leadingSilenceMs = this.#sound.isLooking ? silenceMs : null;
   }
 
   #onEnd(): void {
@@ -311,11 +311,11 @@ export class UpstreamAttempt implements Attempt {
     this.#isHeld = false;
     this.#sound = new SoundFinder(this.sourceFormat);
     this.requestId = null;
-    const { times } = this.segment;
-    times.headersMs = 0;
-    times.firstByteMs = 0;
-    times.firstSoundMs = 0;
-    times.leadingSilenceMs = null;
+    const { stages } = this.segment;
+    stages.headersMs = 0;
+    stages.firstByteMs = 0;
+    stages.firstSoundMs = 0;
+    stages.leadingSilenceMs = null;
   }
 }
 

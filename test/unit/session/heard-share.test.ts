@@ -18,33 +18,33 @@ describe("spokenEndAt()", () => {
   const letters = "a".repeat(60);
 
   it("goes by the length of a segment that was pushed whole", () => {
-    const speech = { spoken: letters, places: [segment(0, 60, 0, 6000)], coming: null };
+    const speech = { spoken: letters, spans: [segment(0, 60, 0, 6000)], coming: null };
     expect(spokenEndAt(speech, ms(2050))).toBe(20);
     expect(spokenEndAt(speech, ms(6500))).toBe(60);
   });
 
   it("goes by what has come where that is all of it", () => {
     const coming = { endTicks: ms(6000), isWhole: true };
-    expect(spokenEndAt({ spoken: letters, places: [segment(0, 60, 0, null)], coming }, ms(2050))).toBe(20);
+    expect(spokenEndAt({ spoken: letters, spans: [segment(0, 60, 0, null)], coming }, ms(2050))).toBe(20);
   });
 
   it("takes a typical pace for a segment that has not all come, in any script", () => {
     const coming = { endTicks: ms(2000), isWhole: false };
     const endOf = (spoken: string): number =>
-      spokenEndAt({ spoken, places: [segment(0, spoken.length, 0, null)], coming }, ms(1000));
+      spokenEndAt({ spoken, spans: [segment(0, spoken.length, 0, null)], coming }, ms(1000));
     expect(endOf(letters)).toBe(15);
     expect(endOf("言".repeat(60))).toBe(6);
   });
 
   it("takes the pace of the segments before it", () => {
-    const places = [segment(0, 20, 0, 4000), segment(20, 60, 4000, null)];
+    const spans = [segment(0, 20, 0, 4000), segment(20, 60, 4000, null)];
     const coming = { endTicks: ms(6000), isWhole: false };
-    expect(spokenEndAt({ spoken: letters, places, coming }, ms(5050))).toBe(25);
+    expect(spokenEndAt({ spoken: letters, spans, coming }, ms(5050))).toBe(25);
   });
 
   it("has not heard it all before what has come was heard, however slow the voice is", () => {
     const coming = { endTicks: ms(10_000), isWhole: false };
-    const speech = { spoken: letters, places: [segment(0, 60, 0, null)], coming };
+    const speech = { spoken: letters, spans: [segment(0, 60, 0, null)], coming };
     expect(spokenEndAt(speech, ms(8050))).toBe(48);
   });
 });

@@ -13,7 +13,7 @@ const base = {
   wordStartBefore: (spoken: number) => spoken,
   resumedStart: 0,
   heardBeforeTicks: 0,
-  untimed: { spoken: text, places: [], coming: null },
+  untimed: { spoken: text, spans: [], coming: null },
 };
 const at = (atMs: number) => ({ ticks: ms(atMs), source: "estimate", boundMs: 40 }) as const;
 
@@ -35,8 +35,8 @@ describe("receiptOf()", () => {
 
   it("goes by the share of the audio where nothing was timed, and never splits a surrogate pair", () => {
     const emoji = "😀😀";
-    const places = [{ start: 0, end: emoji.length, startTicks: 0, endTicks: ms(1000) }];
-    const untimed = { spoken: emoji, places, coming: null };
+    const spans = [{ start: 0, end: emoji.length, startTicks: 0, endTicks: ms(1000) }];
+    const untimed = { spoken: emoji, spans, coming: null };
     const facts = { ...base, text: emoji, characters: [], startTicks: 0, untimed };
     expect(receiptOf(facts, at(300)).text).toBe("");
     expect(receiptOf(facts, at(800)).text).toBe("😀");
@@ -44,19 +44,19 @@ describe("receiptOf()", () => {
 
   it("goes by the share of the audio of a segment without times behind one that has them", () => {
     const spoken = `${text} again`;
-    const places = [
+    const spans = [
       { start: 0, end: text.length, startTicks: ms(1000), endTicks: ms(2100) },
       { start: text.length, end: spoken.length, startTicks: ms(2100), endTicks: ms(2700) },
     ];
-    const facts = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    const facts = { ...base, text: spoken, untimed: { spoken, spans, coming: null } };
     expect(receiptOf(facts, at(2050)).text).toBe("Hello worl");
     expect(receiptOf(facts, at(2450)).text).toBe("Hello world ag");
   });
 
   it("goes on by the share of the audio where the times have come for a part only, and not in a pause", () => {
     const spoken = `${text}${"a".repeat(20)}`;
-    const places = [{ start: 0, end: spoken.length, startTicks: ms(1000), endTicks: ms(4100) }];
-    const facts = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    const spans = [{ start: 0, end: spoken.length, startTicks: ms(1000), endTicks: ms(4100) }];
+    const facts = { ...base, text: spoken, untimed: { spoken, spans, coming: null } };
     expect(receiptOf(facts, at(2900)).end).toBe(text.length);
     expect(receiptOf(facts, at(3150)).end).toBe(text.length + 10);
   });

@@ -1,13 +1,13 @@
 /** The phrase cache between the real client and the embedded service: speech is the same with it and without. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PhraseCache } from "../../../src/upstream/cache/phrase-cache.ts";
-import type { UpstreamClient } from "../../../src/upstream/regional-upstream.ts";
 import type {
   SpeechRequest,
   SynthesisChunk,
   SynthesisRequest,
   Upstream,
 } from "../../../src/upstream/types.ts";
+import type { UpstreamClient } from "../../../src/upstream/upstream-client.ts";
 import { until } from "../../helpers/until.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "../../service/client.ts";
 import { shown } from "./phrase-cache-rig.ts";

@@ -1,7 +1,7 @@
 /** Pause, abort, deadlines, permits and shutdown of the upstream client, against a real server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { UpstreamClient } from "../../../src/upstream/regional-upstream.ts";
 import { READ_BYTES, type Synthesis } from "../../../src/upstream/types.ts";
+import type { UpstreamClient } from "../../../src/upstream/upstream-client.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import {
   type FakeRequest,

@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { GatewayError } from "../../../src/errors.ts";
-import type { UpstreamClient } from "../../../src/upstream/regional-upstream.ts";
 import type { Forwarded, ForwardRequest } from "../../../src/upstream/transport/forward.ts";
+import type { UpstreamClient } from "../../../src/upstream/upstream-client.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { type FakeReaction, jsonAnswer, refusal, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";

@@ -1,16 +1,13 @@
 /** A client with small bounds, the usual request, and a recorder of what the handlers of a synthesis got. */
 import type { GatewayError } from "../../../src/errors.ts";
-import {
-  createUpstream,
-  type UpstreamClient,
-  type UpstreamOptions,
-} from "../../../src/upstream/regional-upstream.ts";
+import { createUpstream, type UpstreamOptions } from "../../../src/upstream/regional-upstream.ts";
 import type {
   SpeechRequest,
   SynthesisChunk,
   SynthesisHandlers,
   SynthesisHead,
 } from "../../../src/upstream/types.ts";
+import type { UpstreamClient } from "../../../src/upstream/upstream-client.ts";
 import { until } from "../../helpers/until.ts";
 
 export const SPEECH: SpeechRequest = {

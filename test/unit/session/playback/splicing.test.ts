@@ -1,5 +1,4 @@
 /** Where segments meet and end: the pause between them, the waterfall of those not sent, words that are whole, sources cut short. */
-
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
@@ -10,7 +9,7 @@ import { UnsentSegments } from "../../../../src/session/playback/unsent-segments
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
 import { remainderOf } from "../../../../src/session/remainder.ts";
 import { Source } from "../../../../src/session/source.ts";
-import { newTimes } from "../../../../src/session/synthesis/segment-times.ts";
+import { newStages } from "../../../../src/session/synthesis/segment-stages.ts";
 import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
 import { SPLICES } from "../scripted-speech.ts";
 
@@ -52,16 +51,16 @@ describe("Splice", () => {
 });
 
 describe("UnsentSegments", () => {
-  const segment = () => newTimes({ start: 0, end: 1 }, { arrivedMs: 0, segmentedMs: 0 });
+  const segment = () => newStages({ start: 0, end: 1 }, { arrivedMs: 0, segmentedMs: 0 });
 
   it("notes the first frame of each that begins before what was sent, once", () => {
     const unsent = new UnsentSegments();
     const [first, second, third] = [segment(), segment(), segment()];
-    for (const [index, times] of [first, second, third].entries()) unsent.add(times, ms(index * 100));
+    for (const [index, stages] of [first, second, third].entries()) unsent.add(stages, ms(index * 100));
     unsent.noteSent(ms(100), 7);
-    expect([first, second].map((times) => times.firstFrameMs)).toEqual([7, 0]);
+    expect([first, second].map((stages) => stages.firstFrameMs)).toEqual([7, 0]);
     unsent.noteSent(ms(300), 9);
-    expect([first, second, third].map((times) => times.firstFrameMs)).toEqual([7, 9, 9]);
+    expect([first, second, third].map((stages) => stages.firstFrameMs)).toEqual([7, 9, 9]);
     expect(unsent.isEmpty).toBe(true);
   });
 
@@ -91,7 +90,7 @@ describe("knownEndOf()", () => {
     receivedTicks: ms(250),
     soundTicks: ms(500),
     timedTicks: ms(240),
-    places: { before: (end: number) => end },
+    places: { wordStartBefore: (end: number) => end },
     hasTextBehind: () => true,
   };
 
@@ -109,7 +108,9 @@ describe("knownEndOf()", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
     const estimated = { ...response, words: words("estimated") };
     expect(knownEndOf(estimated)).toEqual(before);
-    expect(knownEndOf({ ...response, places: { before: (end) => (end === 7 ? 6 : end) } })).toEqual(before);
+    expect(knownEndOf({ ...response, places: { wordStartBefore: (end) => (end === 7 ? 6 : end) } })).toEqual(
+      before,
+    );
     // A part of it was rendered: it is said again. All of it: that would be said twice.
     expect(knownEndOf({ ...estimated, writeTicks: ms(199) })).toEqual(before);
     expect(knownEndOf({ ...estimated, writeTicks: ms(200) })).toBeNull();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import type { UtteranceDoneEvent, Waterfall } from "../../../../src/protocol/events.ts";
-import { newTimes, waterfallOf } from "../../../../src/session/synthesis/segment-times.ts";
+import { newStages, waterfallOf } from "../../../../src/session/synthesis/segment-stages.ts";
 import { countingUlaw, createRig } from "../../../helpers/session-rig.ts";
 import { watchedLog } from "../../../helpers/watched-log.ts";
 import { Answering, requestAt, SPLICES, textOf, texts, toneOf, VOICE } from "../scripted-speech.ts";
@@ -241,8 +241,8 @@ describe("the waterfall", () => {
   });
 
   it("a waterfall of times in fractions sums to the microsecond, and never has a stage below zero", () => {
-    const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0.1, segmentedMs: 0.3 });
-    Object.assign(times, {
+    const stages = newStages({ start: 0, end: 1 }, { arrivedMs: 0.1, segmentedMs: 0.3 });
+    Object.assign(stages, {
       openedMs: 1 / 3,
       sentMs: 2 / 3,
       headersMs: 0.61,
@@ -250,7 +250,7 @@ describe("the waterfall", () => {
       firstSoundMs: 9.1,
       firstFrameMs: 8.123_456_7,
     });
-    const waterfall = waterfallOf(times);
+    const waterfall = waterfallOf(stages);
     if (waterfall === null) throw new Error("No waterfall");
     expectWhole(waterfall);
     expect(Math.abs(waterfall.total_ms - (8.123_456_7 - 0.1))).toBeLessThan(0.005);

@@ -5,7 +5,7 @@ import { createDice, speak } from "../../../../bench/kit/truth-texts.ts";
 import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
-import type { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
+import type { ResponseTimes } from "../../../../src/timing/response-times.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import type { SpeakingRate } from "../../../../src/timing/timing-estimator.ts";
 import { timingOf } from "../../../../src/timing/timing-of.ts";
@@ -77,7 +77,7 @@ function wordsOf(emitted: readonly Emitted[], { text, starts }: Speech): { error
   });
 }
 
-describe("SegmentTiming.estimateUpTo", () => {
+describe("ResponseTimes.estimateUpTo", () => {
   it("reports words before they are played, about where they are", () => {
     const words: { error: number; late: number }[] = [];
     const paces = new Map<string, SpeakingRate>();
@@ -118,7 +118,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     timing.push(null, null, { audioSeconds: 5 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
-    const hear = (text: string): SegmentTiming => {
+    const hear = (text: string): ResponseTimes => {
       const pauses = new PauseFinder(FORMAT);
       const heard = timingOf({ text });
       let bytes = 0;

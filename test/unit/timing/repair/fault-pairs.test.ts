@@ -124,7 +124,7 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
   return changed;
 }
 
-/** As session/events/response-timing.ts does it. */
+/** As session/events/segment-speech.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
   const pauses = new PauseFinder(FORMAT);
   const timing = timingOf({ text });

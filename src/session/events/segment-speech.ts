@@ -9,7 +9,7 @@ import type { Counters } from "../../metrics/counters.ts";
 import { wordsOf } from "../../text/word-positions.ts";
 import type { Aligner } from "../../timing/aligner.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
-import type { SegmentTiming } from "../../timing/segment-timing.ts";
+import type { ResponseTimes } from "../../timing/response-times.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
 import { timingOf } from "../../timing/timing-of.ts";
@@ -48,7 +48,7 @@ const AWAITED_SHARE = 0.8;
 /** Then times are estimated so far ahead of the rendered audio. */
 const ESTIMATED_AHEAD_TICKS = 1000 * TICKS_PER_MS;
 
-export interface ResponseTimingOptions {
+export interface SegmentSpeechOptions {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
   readonly events: SegmentEvents;
@@ -63,7 +63,7 @@ export interface ResponseTimingOptions {
 }
 
 /** `passedTicks`: of the response's audio, what is rendered, with what was dropped before it. */
-export class ResponseTiming {
+export class SegmentSpeech {
   readonly #attempt: Attempt;
   readonly #utterance: Utterance;
   readonly #events: SegmentEvents;
@@ -72,7 +72,7 @@ export class ResponseTiming {
   readonly #aheadTicks: number;
   readonly #pauseFinder: PauseFinder;
   readonly #alignment: ResponseAlignment;
-  readonly #timing: SegmentTiming;
+  readonly #timing: ResponseTimes;
   readonly #words: WordTracker;
   readonly #clientTimes: ClientTimes;
   /** null until somebody asks. */
@@ -89,7 +89,7 @@ export class ResponseTiming {
   /** With those of normalized alignments that came alone. */
   #readCharacters = 0;
 
-  constructor(options: ResponseTimingOptions) {
+  constructor(options: SegmentSpeechOptions) {
     const { attempt, utterance, events, carryOver, aheadTicks } = options;
     this.#attempt = attempt;
     this.#utterance = utterance;

@@ -17,7 +17,7 @@ import { TextWalk } from "./text-walk.ts";
 import type { TimedCharacters } from "./timed.ts";
 import type { Needed, OpenEstimate, SpeakingRate, SpokenClock, TimingEstimator } from "./timing-estimator.ts";
 
-export interface SegmentTimingOptions {
+export interface ResponseTimesOptions {
   /** The text as it was sent upstream. */
   readonly text: string;
   readonly times: SpanTimes;
@@ -47,7 +47,7 @@ const TYPICAL_CHARS_A_SECOND = 15;
 const MIN_RATE_SECONDS = 0.5;
 const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
 
-export class SegmentTiming {
+export class ResponseTimes {
   readonly #text: string;
   readonly #reader = new AlignmentReader();
   readonly #repeated = new RepeatedEntries();
@@ -66,7 +66,7 @@ export class SegmentTiming {
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
-  constructor({ text, times, estimator }: SegmentTimingOptions) {
+  constructor({ text, times, estimator }: ResponseTimesOptions) {
     this.#text = text;
     this.#times = times;
     this.#estimator = estimator;

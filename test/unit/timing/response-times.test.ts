@@ -23,7 +23,7 @@ function joined(all: readonly (TimedCharacters | null)[]): string {
 
 const labels = (all: readonly (TimedCharacters | null)[]) => all.map((timed) => timed?.timing ?? null);
 
-describe("SegmentTiming with a sound alignment", () => {
+describe("ResponseTimes with a sound alignment", () => {
   it("gives the characters with their offsets in the text, exact", () => {
     const timing = timingOf({ text: "Hi you" });
     expect(timing.push(alignmentOf("Hi "), null)).toEqual({
@@ -148,7 +148,7 @@ describe("SegmentTiming with a sound alignment", () => {
   );
 });
 
-describe("SegmentTiming with characters that differ", () => {
+describe("ResponseTimes with characters that differ", () => {
   it.each([
     ["white space around it", "Hi you", " Hi you ", "H0.10 i0.20  0.30 y0.40 o0.50 u0.60", "exact"],
     ["other white space", "a\nb  c", "a b c", "a0.00 \n0.10 b0.20  0.30  0.40 c0.40", "exact"],
@@ -229,7 +229,7 @@ describe("SegmentTiming with characters that differ", () => {
   });
 });
 
-describe("SegmentTiming with a pass that begins again", () => {
+describe("ResponseTimes with a pass that begins again", () => {
   const text = "Hello you all, and them.";
 
   it.each([
@@ -274,7 +274,7 @@ describe("SegmentTiming with a pass that begins again", () => {
   });
 });
 
-describe("SegmentTiming with bad times", () => {
+describe("ResponseTimes with bad times", () => {
   const sound = alignmentOf("Hello you");
   const withStarts = (starts: readonly number[]): Alignment => ({
     ...sound,
@@ -363,7 +363,7 @@ describe("SegmentTiming with bad times", () => {
   });
 });
 
-describe("SegmentTiming.finish()", () => {
+describe("ResponseTimes.finish()", () => {
   it("spreads text without any timing over the audio", () => {
     const [timed] = runOf("Hello you. Yes.", [], 2);
     expect(timed?.timing).toBe("estimated");
@@ -442,7 +442,7 @@ describe("SegmentTiming.finish()", () => {
   });
 });
 
-describe("SegmentTiming properties", () => {
+describe("ResponseTimes properties", () => {
   const seconds = fc.oneof(
     fc.double({ min: -1, max: 20, noNaN: true }),
     fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, -0, 0, 1e9),

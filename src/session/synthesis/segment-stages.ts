@@ -2,7 +2,7 @@
 import type { Waterfall } from "../../protocol/events.ts";
 
 /** Clock ms; 0 = not reached. `start`, `end`: client's offsets. */
-export interface SegmentTimes {
+export interface SegmentStages {
   readonly start: number;
   /** Nearer where the response broke off. */
   end: number;
@@ -19,10 +19,10 @@ export interface SegmentTimes {
   isCounted: boolean;
 }
 
-export function newTimes(
+export function newStages(
   range: { readonly start: number; readonly end: number },
   since: { readonly arrivedMs: number; readonly segmentedMs: number },
-): SegmentTimes {
+): SegmentStages {
   // Not by spreading: V8 gives each such object a hidden class of its own.
   return {
     start: range.start,
@@ -41,23 +41,23 @@ export function newTimes(
 }
 
 /** The stages in whole microseconds, so that they sum to the total; null where no frame was sent. */
-export function waterfallOf(times: SegmentTimes): Waterfall | null {
-  if (times.firstByteMs === 0 || times.firstFrameMs === 0) return null;
+export function waterfallOf(stages: SegmentStages): Waterfall | null {
+  if (stages.firstByteMs === 0 || stages.firstFrameMs === 0) return null;
   const reached = [
-    times.arrivedMs,
-    times.segmentedMs,
-    times.openedMs,
-    times.sentMs,
-    times.headersMs,
-    times.firstByteMs,
+    stages.arrivedMs,
+    stages.segmentedMs,
+    stages.openedMs,
+    stages.sentMs,
+    stages.headersMs,
+    stages.firstByteMs,
     // All silence, or a codec that is not looked into: its first byte stands for its first sound.
-    times.firstSoundMs === 0 ? times.firstByteMs : Math.min(times.firstSoundMs, times.firstFrameMs),
-    times.firstFrameMs,
+    stages.firstSoundMs === 0 ? stages.firstByteMs : Math.min(stages.firstSoundMs, stages.firstFrameMs),
+    stages.firstFrameMs,
   ];
   // A stage that was passed over takes no time, and the next one counts from the same place.
   let last = 0;
   const micros = reached.slice(1).map((ms) => {
-    const at = Math.max(last, Math.round((ms - times.arrivedMs) * 1000));
+    const at = Math.max(last, Math.round((ms - stages.arrivedMs) * 1000));
     const us = at - last;
     last = at;
     return us;
@@ -72,7 +72,7 @@ export function waterfallOf(times: SegmentTimes): Waterfall | null {
     first_sound_ms: stage(5),
     first_frame_ms: stage(6),
     total_ms: micros.reduce((sum, us) => sum + us, 0) / 1000,
-    leading_silence_ms: times.leadingSilenceMs,
+    leading_silence_ms: stages.leadingSilenceMs,
   };
 }
 
