@@ -2,7 +2,7 @@
  * A service's audio as the format that was asked for. Where the service makes just that, its bytes pass as they are, but for
  * WAV headers; otherwise they are decoded, brought to the rate, and encoded.
  */
-import { SilenceMeter } from "../../audio/analysis/silence.ts";
+import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
 import { WholeSamples } from "../../audio/analysis/whole-samples.ts";
 import { concatBytes } from "../../audio/bytes.ts";
 import { bytesOf } from "../../audio/codecs/pcm.ts";
@@ -24,6 +24,8 @@ export interface AudioConverterOptions {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Less than a pause: what half a sample and sums of such numbers may be off. */
+const TOUCHING_SECONDS = 1e-3;
 
 export class AudioConverter {
   readonly #format: UpstreamFormat;
@@ -34,11 +36,15 @@ export class AudioConverter {
   #whole: WholeSamples | null = null;
   #halves: Uint8Array = NO_BYTES;
   #seconds = 0;
-  #silence: {
-    readonly codec: SampleCodec;
-    readonly sampleRate: number;
-    readonly meter: SilenceMeter;
+  #pauses: {
+    readonly format: string;
+    readonly finder: PauseFinder;
+    /** Where in the audio it began to look. */
+    readonly startSeconds: number;
   } | null = null;
+  /** Seconds in pauses, and the last one. */
+  #pauseSeconds = 0;
+  #lastPause: Silence = { startSeconds: 0, endSeconds: 0 };
   #bytes = 0;
   #out: Uint8Array[] = [];
 
@@ -56,8 +62,13 @@ export class AudioConverter {
 
   /** The same, without the silence at its end. */
   get soundSeconds(): number {
-    if (this.#silence === null) return this.#seconds;
-    return this.#seconds - this.#silence.meter.trailingSamples / this.#silence.sampleRate;
+    const { startSeconds, endSeconds } = this.#lastPause;
+    return this.#seconds - endSeconds < TOUCHING_SECONDS ? startSeconds : this.#seconds;
+  }
+
+  /** The same, without any pause. */
+  get voicedSeconds(): number {
+    return this.#seconds - this.#pauseSeconds;
   }
 
   /** What comes without a header, where the answer says it. */
@@ -107,10 +118,20 @@ export class AudioConverter {
     }
   }
 
+  /** `bytes` are the last that were counted. */
   #listen(bytes: Uint8Array, codec: SampleCodec, sampleRate: number): void {
-    if (this.#silence?.codec !== codec || this.#silence.sampleRate !== sampleRate)
-      this.#silence = { codec, sampleRate, meter: new SilenceMeter(codec) };
-    this.#silence.meter.push(bytes);
+    const format = `${codec}_${sampleRate}`;
+    if (this.#pauses?.format !== format) {
+      const startSeconds = this.#seconds - bytes.length / (bytesPerSample(codec) * sampleRate);
+      this.#pauses = { format, finder: new PauseFinder(format), startSeconds };
+    }
+    for (const pause of this.#pauses.finder.push(bytes)) {
+      const startSeconds = this.#pauses.startSeconds + pause.startSeconds;
+      const endSeconds = this.#pauses.startSeconds + pause.endSeconds;
+      const goesOn = startSeconds - this.#lastPause.endSeconds < TOUCHING_SECONDS;
+      this.#pauseSeconds += endSeconds - startSeconds;
+      this.#lastPause = { startSeconds: goesOn ? this.#lastPause.startSeconds : startSeconds, endSeconds };
+    }
   }
 
   #decode(bytes: Uint8Array, { codec, channels }: Sampled): Int16Array {

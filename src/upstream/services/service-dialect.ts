@@ -41,6 +41,13 @@ const MIN_ODD_SECONDS = 0.5;
 const MIN_UNSAID_LETTERS = 4;
 /** Nobody says more letters in no time; of fewer, many may be something that is not said. */
 const MIN_LETTERS = 40;
+/** Nobody says fewer letters while the voice sounds: a slow voice says twice as many. */
+const MAX_LETTER_SECONDS = 0.25;
+const LETTERS = /[\p{L}\p{N}]/gu;
+const SMALL_LETTERS = /\p{Ll}/gu;
+const NOT_BLANK = /[^\s\p{P}]/gu;
+/** This part of what is written has to be small letters: figures, signs and capitals may be said as words of their own. */
+const SMALL_SHARE = 0.8;
 
 export class ServiceDialect implements Dialect {
   readonly #options: ServiceDialectOptions;
@@ -165,17 +172,23 @@ export class ServiceDialect implements Dialect {
     if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort) throw truncated("the last words are missing");
   }
 
-  /** Without times only what nobody could say is sure: it is cut off, or plays too fast. */
+  /** Without times only what nobody could say is sure: it is cut off or plays too fast, or it plays too slowly. */
   #checkLetters(seconds: number): void {
     const { blanked, request, ignored } = this.#options;
-    // Options of the service's own may make it faster.
+    // Options of the service's own may make it faster or slower.
     if (request.vendorOptions !== undefined) return;
-    const letters = blanked.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
-    const named = ignored.includes("voice_settings.speed") ? undefined : request.voiceSettings?.speed;
-    const leastSeconds = (letters * MIN_LETTER_SECONDS) / Math.max(1, named ?? 1);
-    if (letters < MIN_LETTERS || seconds >= leastSeconds) return;
-    const lengths = `its audio takes ${seconds.toFixed(2)} s, too little for ${letters} letters`;
-    throw truncated(`${lengths}: it is cut off, or at another rate than it says`);
+    const speed = (ignored.includes("voice_settings.speed") ? undefined : request.voiceSettings?.speed) ?? 1;
+    const letters = countOfMatches(blanked, LETTERS);
+    if (letters < MIN_LETTERS) return;
+    if (seconds < (letters * MIN_LETTER_SECONDS) / Math.max(1, speed)) {
+      const lengths = `its audio takes ${seconds.toFixed(2)} s, too little for ${letters} letters`;
+      throw truncated(`${lengths}: it is cut off, or at another rate than it says`);
+    }
+    const { voicedSeconds } = this.#converter;
+    if (voicedSeconds <= (letters * MAX_LETTER_SECONDS) / Math.min(1, speed) || mayBeSpelled(blanked)) return;
+    throw this.#otherRate(
+      `its audio sounds for ${voicedSeconds.toFixed(2)} s, too long for ${letters} letters`,
+    );
   }
 
   /**
@@ -191,9 +204,13 @@ export class ServiceDialect implements Dialect {
     const lengths = `its words take ${timesSeconds.toFixed(2)} s and its audio ${soundSeconds.toFixed(2)} s`;
     if (isTooShort && !isRepeated)
       throw truncated(`${lengths}: it is cut off, or at another rate than it says`);
+    throw this.#otherRate(lengths);
+  }
+
+  #otherRate(lengths: string): GatewayError {
     const what = `The audio of the upstream ${this.#options.name} is at another rate than it says: ${lengths}`;
     const advice = "Set the service to the rate that it is asked for, or name another voice";
-    throw new GatewayError("upstream_audio_rate", `${what}. ${advice}`);
+    return new GatewayError("upstream_audio_rate", `${what}. ${advice}`);
   }
 
   #refusal(refused: {
@@ -210,4 +227,12 @@ export class ServiceDialect implements Dialect {
     const { name } = this.#options;
     return new GatewayError(code, `The answer of the upstream ${name} can't be used: ${what}`);
   }
+}
+
+function mayBeSpelled(text: string): boolean {
+  return countOfMatches(text, SMALL_LETTERS) < countOfMatches(text, NOT_BLANK) * SMALL_SHARE;
+}
+
+function countOfMatches(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
 }

@@ -80,6 +80,40 @@ describe("servers of OpenAI's shape", () => {
     expect(quick.recorder.failure).toBeNull();
   });
 
+  it("samples that are far too many for their text fail: they are at another rate than is set", async () => {
+    const own = { manner: "own rate", sampleRate: 48_000 } as const;
+    const set = { sampleRate: 8000 };
+    const { recorder } = await said(own, {}, set);
+    expect(recorder.failure).toMatchObject({ code: "upstream_audio_rate" });
+    expect(recorder.failure?.message).toMatch(
+      /upstream openai .*too long for \d+ letters\. Set the service to/,
+    );
+    // Who asks for slow speech gets it, and what may be spelled can take as long.
+    for (const more of [
+      { voiceSettings: { speed: 0.25 } },
+      { text: TEXT.toUpperCase() },
+      { text: "12345 ".repeat(9) },
+    ])
+      expect((await said(own, more, set)).recorder.failure).toBeNull();
+  });
+
+  it("a voice may pause as long as it likes", async () => {
+    const text = "Breathe in, and hold it. Now let it go, slowly, and rest a while.";
+    const { pcm } = speak(text, { sampleRate: 24_000 });
+    const paused = new Int16Array(pcm.length + 24_000 * 40);
+    paused.set(pcm.subarray(0, 24_000));
+    paused.set(pcm.subarray(24_000), 24_000 * 41);
+    await using vendor = await startFakeUpstream(() => ({
+      status: 200,
+      headers: { "content-type": "audio/pcm;rate=24000" },
+      body: [bytesOf(paused)],
+    }));
+    await using upstream = serviceAt(configOf("openai", vendor.url));
+    const recorder = await asked(upstream, speech(OPENAI_VOICE, { text }));
+    expect(recorder.failure).toBeNull();
+    expect(recorder.bytes).toBe(paused.byteLength);
+  });
+
   it("asks for WAV, and for PCM only where its rate is set", async () => {
     const formats = [];
     for (const sampleRate of [null, 24_000]) {
