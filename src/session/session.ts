@@ -61,8 +61,8 @@ export interface SessionKeeper {
   disconnected(session: Session, token: string): void;
   /** An utterance is over. */
   played(session: Session, utteranceId: string): void;
-  /** Listeners were sent audio. */
-  sent(session: Session): void;
+  /** Listeners are about to be sent audio up to its `sentMs`. */
+  sending(session: Session): void;
 }
 
 /** What the phone calls of a session need to know; `telephony/` brings it with the first call. */
@@ -173,7 +173,7 @@ export class Session {
       requests: this.queue.requests,
       aheadMs: deps.settings.aheadMs,
       maySpeak,
-      onSent: keeper === null ? null : () => keeper.sent(this),
+      onSending: keeper === null ? null : () => keeper.sending(this),
       onDry: (atTicks) => {
         deps.counters.underruns += 1;
         history.ranDry(atTicks);
@@ -383,7 +383,7 @@ export class Session {
     return msOfTicks(this.queue.writeTicks);
   }
 
-  /** End of the audio that listeners were sent, ms on the timeline. */
+  /** End of the audio that listeners were sent, or are about to be, ms on the timeline. */
   get sentMs(): number {
     return msOfTicks(sentTicksOf({ output: this.#output, playheadTicks: this.#clock.playheadTicks }));
   }

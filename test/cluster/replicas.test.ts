@@ -155,12 +155,12 @@ describe("the buddy", () => {
     replicator.changed(session);
     await settle();
     session.sentMs = 1500;
-    replicator.sent(session);
+    replicator.sending(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(30);
     // Inside the next word nothing is told.
     session.sentMs = 1600;
-    replicator.sent(session);
+    replicator.sending(session);
     await tellSent();
     expect(replicas.take("s")?.saved.sentMs).toBe(1540);
   });
@@ -182,7 +182,7 @@ describe("the buddy", () => {
     for (const session of sessions) {
       // Its end is in the second frame from here.
       session.sentMs = 360;
-      replicator.sent(session);
+      replicator.sending(session);
       await settle();
     }
     expect(messages.length).toBe(before);
@@ -203,7 +203,7 @@ describe("the buddy", () => {
     session.places = [placesOf("u1", [0, 0], [4, 300])];
     session.renderedMs = 600;
     session.sentMs = 300;
-    replicator.sent(session);
+    replicator.sending(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(90);
     const kept = replicas.take("s")?.saved;
@@ -222,7 +222,7 @@ describe("the buddy", () => {
       session.places = [placesOf("u1", [5 * word, 300 * word])];
       session.renderedMs = 300 * word;
       session.sentMs = 300 * word - 100;
-      replicator.sent(session);
+      replicator.sending(session);
       await tellSent();
       expect(messages.at(-1)).toBeLessThan(90);
     }
@@ -242,7 +242,7 @@ describe("the buddy", () => {
     session.places = [placesOf("u1", [4, 300])];
     session.renderedMs = 300;
     session.sentMs = 300;
-    replicator.sent(session);
+    replicator.sending(session);
     // Before its round is over.
     await settle();
     expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [4, 300]));
@@ -259,7 +259,7 @@ describe("the buddy", () => {
     for (const places of next) {
       session.places = [places];
       session.renderedMs += 100;
-      replicator.sent(session);
+      replicator.sending(session);
       await tellSent();
     }
     expect(replicas.take("s")?.saved.utterances[0]?.heard).toEqual(heardAt([0, 0], [5, 300], [10, 500]));
@@ -276,7 +276,7 @@ describe("the buddy", () => {
     replicator.played(session, "of which nothing was told");
     session.places = [placesOf("u3", [4, 300])];
     session.renderedMs = 400;
-    replicator.sent(session);
+    replicator.sending(session);
     await tellSent();
     expect(messages.at(-1)).toBeLessThan(90);
     expect(replicas.sizes.chars).toBe(110);
@@ -295,7 +295,7 @@ describe("the buddy", () => {
     session.utterances = [...session.utterances, utteranceOf("u2", "other ")];
     session.places = [placesOf("u2", [5, 300])];
     session.renderedMs = 400;
-    replicator.sent(session);
+    replicator.sending(session);
     await tellSent();
     expect(replicas.take("s")?.saved).toEqual(session.save());
   });

@@ -23,6 +23,10 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
+const microtasks = async (): Promise<void> => {
+  for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
+};
+
 /** A session whose node tells another one, on a clock that is turned by hand. */
 async function openTold() {
   const hub = new MemoryHub({ clock: systemClock });
@@ -35,7 +39,7 @@ async function openTold() {
       connected: (session, connection) => told.replicator?.connected(session, connection),
       disconnected: (session, token) => told.replicator?.disconnected(session, token),
       played: (session, id) => told.replicator?.played(session, id),
-      sent: (session) => told.replicator?.sent(session),
+      sending: (session) => told.replicator?.sending(session),
     },
   });
   told.replicator = await Replicator.open({
@@ -152,6 +156,37 @@ describe("speech that goes on at a buddy", () => {
         expect(hearOn(toldOf(replicas), participant.returnToken, endMs)).toBe(rest);
       }),
       { numRuns: 60 },
+    );
+  });
+
+  it("each word is heard once, also where a node wakes late and dies as its frames leave", async () => {
+    const lateMs = fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(
+        texts,
+        chars,
+        fc.integer({ min: 5, max: 60 }),
+        lateMs,
+        async (said, rate, stop, late) => {
+          const { owner, replicas } = await openTold();
+          const { listener, send, participant } = owner.join(QUERY);
+          for (const words of said) send({ type: "speak", text: words.join(" "), voice_id: VOICE });
+          const speech = new Speech(rate, true);
+          for (let step = 0; step < stop; step += 1) {
+            await settle();
+            speech.step(owner);
+            owner.clock.stall(late[step % late.length] ?? 0);
+            owner.clock.advance(STEP_MS);
+          }
+          // No turn of the event loop behind the last frames: only what was written before them has left.
+          await microtasks();
+          const { letters, endMs } = heardBy(listener);
+          const words = said.flat();
+          const rest = words.join("").slice(wholeWords(words, letters).length);
+          expect(hearOn(toldOf(replicas), participant.returnToken, endMs)).toBe(rest);
+        },
+      ),
+      { numRuns: 150 },
     );
   });
 

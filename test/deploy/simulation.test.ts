@@ -351,7 +351,7 @@ async function countReplicas({
     for (const [at, session] of sessions.entries()) {
       if (ms % 100 !== (at % 25) * 4) continue;
       session.sentMs += 100;
-      replicator.sent(session);
+      replicator.sending(session);
     }
     clock.advance(4);
     await settle();

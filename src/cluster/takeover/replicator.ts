@@ -175,8 +175,8 @@ export class Replicator {
     this.#flushInRound();
   }
 
-  /** Called for each batch of frames: most of them end no word. */
-  sent(session: KeptSession): void {
+  /** Called before each batch of frames leaves: most of them end no word. */
+  sending(session: KeptSession): void {
     if (this.#buddy === null || this.#changed.has(session)) return;
     const told = this.#told.get(session.id);
     if (told === undefined) {
@@ -225,16 +225,17 @@ export class Replicator {
   #tellPlaces(session: KeptSession, told: Told): void {
     const { sentMs } = session;
     told.renderedMs = session.renderedMs;
+    let isLate = false;
     for (const { id, startMs, heard } of told.speech.readPlaces()) {
       const utterance = told.ids.indexOf(id);
       if (utterance < 0) this.#changed.add(session);
       else this.#records.places(told.number, utterance, { startMs, heard });
       addEnds(told, heard);
-      // Audio that is sent as it comes: whoever comes back now would hear the word again.
-      if (heard.some(({ ms }) => ms > 0 && ms <= sentMs)) this.#flushSoon();
-      else this.#flushInRound();
+      isLate ||= heard.some(({ ms }) => ms > 0 && ms <= sentMs);
     }
-    if (this.#records.length >= this.#messageChars) this.#flush();
+    // Audio that is sent as it is rendered, or late: whoever comes back after a kill would hear the word again.
+    if (isLate || this.#records.length >= this.#messageChars) this.#flush();
+    else this.#flushInRound();
   }
 
   #flushSoon(): void {

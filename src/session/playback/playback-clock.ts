@@ -56,8 +56,8 @@ export interface PlaybackClockOptions {
   readonly aheadMs: number;
   /** Somebody listens, or `nobody-listens` is `speak`; where not, speech waits. */
   readonly maySpeak: () => boolean;
-  /** Listeners were sent audio; null: nobody asks. */
-  readonly onSent: (() => void) | null;
+  /** Listeners are about to be sent what was collected; null: nobody asks. */
+  readonly onSending: (() => void) | null;
   /** Audio has run dry in the middle of an utterance. */
   readonly onDry: (atTicks: number) => void;
 }
@@ -270,10 +270,10 @@ export class PlaybackClock {
 
   #send(): void {
     if (this.#isClosed) return;
-    const { output, renderer, clock, onSent } = this.#options;
+    const { output, renderer, clock, onSending } = this.#options;
     const { unsent } = renderer.head;
+    onSending?.();
     if (output.send() === 0) return;
-    onSent?.();
     if (!unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
   }
 
