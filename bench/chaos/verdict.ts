@@ -13,6 +13,9 @@ const BYTES_PER_MS = 8;
 /** Audio before a splice that the splice may change. */
 const SPLICE_MS = 100;
 
+/** Its caller came back later than `grace-ms`: the text ended where the connection broke, and the rest is refused. */
+const TEXT_REFUSALS: ReadonlySet<string> = new Set(["text_after_end", "utterance_over", "text_missing"]);
+
 type DoneEvent = Extract<Event, { type: "utterance.done" }>;
 type InterruptedEvent = Extract<Event, { type: "interrupted" }>;
 
@@ -98,6 +101,8 @@ class Account {
   /** Where the first other response begins. */
   #spliceMs: number | null = null;
   #receipt: InterruptedEvent | null = null;
+  /** The code with which the rest of its text was refused. */
+  #refusal: string | null = null;
   #nextMs = 0;
 
   constructor(said: Said) {
@@ -151,6 +156,7 @@ class Account {
 
   #event(event: Event): void {
     if (event.type === "gap") this.#gap(event.ms);
+    if (event.type === "error" && TEXT_REFUSALS.has(event.code)) this.#refusal = event.code;
     if (!("utterance_id" in event) || event.utterance_id !== this.#said.utteranceId) return;
     if (event.type === "utterance.started") this.#startMs = event.start_ms;
     else if (event.type === "words")
@@ -198,6 +204,10 @@ class Account {
     if (event.outcome !== "done") {
       this.#shortfalls.push(`outcome ${event.outcome} that nobody asked for`);
       return event.outcome;
+    }
+    if (this.#refusal !== null) {
+      this.#checkClaim("done", event.characters_spoken);
+      return this.#refusal;
     }
     if (missing > 0) this.#shortfalls.push(`done, and ${missing} words did not come`);
     if (this.#timeline.told.size > 0) return "gap";

@@ -72,6 +72,23 @@ describe("judge", () => {
     expect(judged(items, done(), TRUTH)).toEqual({ outcome: "whole", ...KEPT });
   });
 
+  it("believes a refusal of the rest of a text, if what is called spoken has come", () => {
+    const refused = event({
+      type: "error",
+      seq: 0,
+      at_ms: 0,
+      code: "text_after_end",
+      message: "Text for utterance first has ended",
+      retryable: false,
+    });
+    const spoken = done({ characters_spoken: 7 });
+    const items = [refused, started, words([0, 1]), ...frames(0, 15)];
+    expect(judged(items, spoken)).toEqual({ outcome: "text_after_end", ...KEPT });
+    const short = judged([refused, started, words([0]), ...frames(0, 15)], spoken);
+    expect(short.falseReceipts).toHaveLength(1);
+    expect(judged(items.slice(1), spoken)).toMatchObject({ outcome: "whole", lostWords: 1 });
+  });
+
   it("finds a word without an event, and one whose audio did not come", () => {
     expect(judged([started, words([0, 1]), ...frames(0, 15)], done())).toMatchObject({ lostWords: 1 });
     const short = judged([started, words([0, 1, 2]), ...frames(0, 13)], done());
