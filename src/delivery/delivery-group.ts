@@ -1,6 +1,6 @@
 /**
  * Listeners of one session in lockstep: they share a rendition, a pace, a lead and a choice of events, and get the same
- * frames and events at the same time. A release orders the due frames and events once and hands that batch to each of them.
+ * frames and events at the same time. `collect` orders the due frames and events once; `send` hands that batch to each of them.
  *
  * The order: events by `seq`; an event leaves before the frame that contains its position, so it is never later than
  * its sound.
@@ -299,7 +299,7 @@ export class DeliveryGroup {
     return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(cursor.stepBytes / bytes)));
   }
 
-  /** Puts due frames and events in order into `batch`; returns the cursors behind them. */
+  /** Puts due frames and events in order into `batch`; returns the next frame and event. */
   #collect(
     from: { frame: number; event: number },
     limitTicks: number,

@@ -79,7 +79,7 @@ export class EventLog {
     this.#first += count;
   }
 
-  /** Marks entries that an interruption has made untrue: they are not sent. */
+  /** Marks entries that an interruption has made untrue: whoever has not got them never does. */
   withdraw(isUntrue: (entry: LoggedEvent) => boolean): void {
     this.#furthestTicks = 0;
     for (const entry of this.#entries) {
@@ -152,7 +152,7 @@ export class LoggedEvent {
   readonly utteranceId: string | null;
   /** An interruption's: where on the timeline the next frame stands. */
   readonly nextTicks: number | null;
-  /** Set when an interruption made the event untrue before it was sent. */
+  /** Set when an interruption made the event untrue: whoever has not got it never does. */
   isWithdrawn = false;
   readonly #text: string;
   readonly #store: EventBytes;

@@ -159,7 +159,7 @@ function hangUp(session: Session, callId: string | undefined): void {
   else tape.tell("hangup", [callId ?? null], hang);
 }
 
-/** Whether the text belongs to an utterance that has begun, whose voice and model are known. Throws as handling it does. */
+/** Whether the text belongs to one that has come in part, whose voice and model are known. Throws as handling it does. */
 export function goesOn(from: Connection, command: TextCommand): boolean {
   return findOpen(from, command) !== null;
 }

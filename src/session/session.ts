@@ -2,11 +2,11 @@
  * One live speech stream with one timeline. It owns who is there (ConnectionRegistry), what is said (PlaybackQueue) and what makes it
  * move (PlaybackClock):
  *
- *   upstream --chunk--> PlaybackQueue --slices, events--> OutputRouter --batches--> sockets
- *                          ^ render up to          ^ send up to
- *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
+ *   upstream --chunk--> RequestScheduler --> Renderer --slices, events--> OutputRouter --batches--> sockets
+ *                                               ^ render up to              ^ send up to
+ *                                               +------ playhead + lead ----+---- pacer, or the chunk itself when audio is awaited
  *
- * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
+ * Everything here is synchronous; src/README.md says what calls it ("Who drives what").
  */
 
 import type { Listener } from "../delivery/listener.ts";

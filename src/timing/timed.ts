@@ -3,7 +3,7 @@ import type { Timing } from "../protocol/vocabulary.ts";
 
 /** A contiguous span of text with the time of each of its characters. */
 export interface TimedCharacters {
-  /** UTF-16 offsets, `end` exclusive: into the segment's text, then the normalized, and behind `ClientTimes` the client's. */
+  /** UTF-16 offsets, `end` exclusive: into the segment's text, then the utterance's spoken text, and behind `ClientTimes` the client's. */
   readonly start: number;
   readonly end: number;
   /** Joined they are the text from `start` to `end`: code points, or graphemes where the upstream timed those. */

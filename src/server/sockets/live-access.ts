@@ -69,7 +69,7 @@ export function checkSettings(caller: Caller, sessionId: string, settings: Liste
   }
 }
 
-/** The command as it is carried out. `goesOn`: it adds text to an utterance that has begun. Throws forbidden. */
+/** The command as it is carried out. `goesOn`: it adds to a text that has come in part. Throws forbidden. */
 export function checkCommand(
   caller: Caller,
   sessionId: string,

@@ -27,7 +27,7 @@ export interface ResponseAlignmentOptions {
   readonly aligner: Aligner;
   readonly request: AlignmentRequest;
   readonly clock: Clock;
-  /** The voice has spoken without times before. */
+  /** The voice spoke without times before, or its service says that it has none. */
   readonly isExpected: boolean;
   readonly onFound: (words: readonly FoundWord[]) => void;
   /** The audio does not say the text. */

@@ -1,6 +1,6 @@
 /**
  * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
- * the segment's events, at their positions in the utterance. It is read a little ahead of the audio that is rendered; times
+ * the segment's events; `SegmentEvents` places them on the timeline. It is read a little ahead of the audio that is rendered; times
  * that have not come by then are waited for, and estimated in the end.
  */
 import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
@@ -62,7 +62,6 @@ export interface SegmentSpeechOptions {
   readonly onTimes: () => void;
 }
 
-/** `passedTicks`: of the response's audio, what is rendered, with what was dropped before it. */
 export class SegmentSpeech {
   readonly #attempt: Attempt;
   readonly #utterance: Utterance;
@@ -80,7 +79,7 @@ export class SegmentSpeech {
   /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
   #unread: ChunkTiming[] = [];
   #isFinished = false;
-  /** Times were waited for once and did not come, in this response or in one of the voice before. */
+  /** Times were waited for in vain, here or in a response of the voice before, or its service says that it has none. */
   #wasInVain = false;
   /** Any chunk had some. */
   #hasTimes = false;
@@ -134,7 +133,10 @@ export class SegmentSpeech {
     this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses });
   }
 
-  /** Reads what has come, as far as it is to be known now: cues are made of all words that are there. */
+  /**
+   * Reads what has come, as far as it is to be known now: cues are made of all words that are there. `passedTicks`, here and
+   * below: of the response's audio, what is rendered, with what was dropped before it.
+   */
   readAhead(passedTicks: number): void {
     const hasCues = this.#utterance.transcript.cues !== null;
     this.#readUpTo(hasCues ? Number.POSITIVE_INFINITY : (passedTicks + READ_AHEAD_TICKS) / TICKS_PER_SECOND);

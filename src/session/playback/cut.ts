@@ -1,6 +1,6 @@
 /**
- * One cut of speech, now: frames that were not sent are dropped, what was heard is reported in receipts, and utterances behind
- * it are said again.
+ * One cut of speech, now: frames that were not heard are forgotten, what was heard is reported in receipts, and utterances
+ * behind it are said again. Frames that were not sent are never sent.
  */
 import type { LoggedEvent } from "../../delivery/event-log.ts";
 import type { Heard } from "../../protocol/events.ts";

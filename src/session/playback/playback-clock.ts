@@ -1,6 +1,6 @@
 /**
- * What makes a session move: renders audio up to playhead + lead, sends what is due, and says when to wake. It is called by
- * a chunk from upstream, a drained socket, a command, or the pacer; everything it does is synchronous.
+ * What makes a session move: renders audio up to playhead + lead, sends what is due, and says when to wake. Everything it
+ * does is synchronous; src/README.md says what calls it ("Who drives what").
  *
  *   advance() = render (audio, events, due batches, the next wake) + send
  *   a wake of the pacer renders for all sessions first and then sends for all
@@ -72,7 +72,7 @@ export class PlaybackClock {
   #isUnderrun = true;
   /** Until then wakes only send, if nothing comes: enough is rendered, and nothing ends. 0: the next wake renders. */
   #calmUntilMs = 0;
-  /** When what has been rendered whole will have been played: an end is emitted then. */
+  /** When what has been rendered whole will have been played: an end is written then. */
   #endMs = Number.POSITIVE_INFINITY;
   #nextTrimMs = 0;
   /** When it last rendered or sent. */
