@@ -65,7 +65,7 @@ function chaosLine({ fault, runs, whole, interrupted, told, ...row }: Row): stri
   return [
     `fault \`${fault}\``,
     `${count(runs)} callers`,
-    `${lost.length === 0 ? "nothing promised lost" : lost.join(", ")}: ${whole} whole, ${interrupted} interrupted by their caller, ${toldOf} told`,
+    `${lost.length === 0 ? "nothing promised lost" : lost.join(", ")}: ${count(whole)} whole, ${count(interrupted)} interrupted by their caller, ${count(toldOf)} told`,
   ];
 }
 
