@@ -108,7 +108,7 @@ export class Connections implements ConnectionSource {
       };
       buildConnector(options as buildConnector.BuildOptions)(target, (...[error, socket]) => {
         if (error !== null) {
-          callback(error, null);
+          callback(failureOf(error), null);
           return;
         }
         reader.attach(socket);
@@ -125,4 +125,13 @@ export class Connections implements ConnectionSource {
       this.#tlsSession = session;
     });
   }
+}
+
+/**
+ * undici 7 keeps a place on the client for a request that failed by this code, and the client never asks again: what it is
+ * given next waits for ever. So the code is hidden in the cause.
+ */
+function failureOf(error: Error): Error {
+  if (!("code" in error) || error.code !== "ERR_TLS_CERT_ALTNAME_INVALID") return error;
+  return Object.assign(new Error(error.message, { cause: error }), { code: "ERR_TLS_CERT_NAME" });
 }
