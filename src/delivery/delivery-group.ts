@@ -181,7 +181,7 @@ export class DeliveryGroup {
     }
     const mayWait = cursor.policy === "lossless" || behind.isJoining;
     if (mayWait && this.rendition !== null && this.rendition.first > behind.frame) {
-      this.replay(cursor, this.rendition.startTicksOf(this.rendition.first));
+      this.sendEventsBefore(cursor, this.rendition.startTicksOf(this.rendition.first));
       this.#skip(cursor, { behind, toFrame: this.rendition.first, emitGap });
     }
     while (cursor.behind === behind && cursor.hasRoom()) {
@@ -239,7 +239,7 @@ export class DeliveryGroup {
    * Sends a listener that is on its own the events before a place of the timeline, ahead of the gap that ends there: a cut
    * among them moves the count of frames, and the gap counts on from it.
    */
-  replay(cursor: ListenerCursor, ticks: number): void {
+  sendEventsBefore(cursor: ListenerCursor, ticks: number): void {
     const { behind } = cursor;
     if (behind === null && this.size > 1) return;
     const from = behind?.event ?? this.#event;

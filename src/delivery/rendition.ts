@@ -28,7 +28,7 @@ export interface RenditionOptions extends RenditionShape {
   readonly maxRingBytes: number;
   readonly opusPool: OpusPool;
   /** A frame that was encoded elsewhere has come back (Opus). */
-  readonly onLateFrame: () => void;
+  readonly onEncodedFrame: () => void;
   readonly onError: (error: GatewayError) => void;
   /** For the headers of RTP; default: `freshWords`. */
   readonly randomWords?: () => readonly number[];
@@ -45,7 +45,7 @@ export class Rendition {
   /** null: all of the sound is heard. */
   readonly #filter: TelephoneBand | null;
   readonly #rtp: RtpPacketizer | null;
-  readonly #onLateFrame: () => void;
+  readonly #onEncodedFrame: () => void;
   #isPushing = false;
   #isTalkspurtStart = true;
   /** Frame `#anchorIndex` starts at `#anchorTicks`; the ones behind it follow without a hole. */
@@ -66,7 +66,7 @@ export class Rendition {
     this.frameTicks = (options.frameMs * TICKS_PER_SECOND) / 1000;
     this.#ring = new FrameRing(options.maxRingBytes);
     this.#anchorTicks = options.startTicks;
-    this.#onLateFrame = options.onLateFrame;
+    this.#onEncodedFrame = options.onEncodedFrame;
     this.#rtp = options.framing === "rtp" ? createPacketizer(options) : null;
     this.#maker = createFrameMaker(
       { format: options.format, frameMs: options.frameMs, opusPool: options.opusPool },
@@ -229,7 +229,7 @@ export class Rendition {
       }
     }
     this.framesMade += bytes.byteLength / frameBytes;
-    if (!this.#isPushing) this.#onLateFrame();
+    if (!this.#isPushing) this.#onEncodedFrame();
   }
 }
 

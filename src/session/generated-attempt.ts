@@ -3,7 +3,7 @@ import { encodeSamples, sampledFormatOf } from "../audio/codecs/samples.ts";
 import { bytesPerMs } from "../audio/formats.ts";
 import { type GeneratedSound, generatedSamples } from "../audio/generated-sound.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
-import type { TimedSegment } from "./playback/segment-queue.ts";
+import type { StagedSegment } from "./playback/segment-queue.ts";
 import type { Attempt } from "./synthesis/attempt.ts";
 
 /** What is taken at once, and ahead: what is said next waits so long for a sound that gives way to it, ms. */
@@ -27,7 +27,7 @@ export class GeneratedAttempt implements Attempt {
   readonly timing = "exact";
   readonly isLevelled = true;
   readonly mostAheadMs = CHUNK_MS;
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   readonly #what: Generated;
   readonly #rate: number;
@@ -35,7 +35,7 @@ export class GeneratedAttempt implements Attempt {
   #taken = 0;
 
   /** `sourceFormat`: of samples. */
-  constructor(segment: TimedSegment, sourceFormat: string, what: Generated) {
+  constructor(segment: StagedSegment, sourceFormat: string, what: Generated) {
     this.segment = segment;
     this.sourceFormat = sourceFormat;
     this.#what = what;

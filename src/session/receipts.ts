@@ -58,7 +58,7 @@ export type Receipt = Heard & { readonly unheardText: string };
 export function receiptOf(facts: HeardFacts, place: HeardAt): Receipt {
   const startTicks = facts.startTicks ?? place.ticks;
   const heardTicks = Math.max(0, place.ticks - startTicks);
-  const end = facts.clientEnd(heardSpokenEnd(facts, place.ticks));
+  const end = facts.clientEnd(heardToWord(facts, place.ticks));
   return {
     text: facts.text.slice(0, end),
     end,
@@ -70,8 +70,8 @@ export function receiptOf(facts: HeardFacts, place: HeardAt): Receipt {
 }
 
 /** Where in the spoken text that is. Of one that waits to go on: what was heard before it was cut. */
-export function heardSpokenEnd(facts: HeardFacts, atTicks: number): number {
-  const heardTo = facts.startTicks === null ? 0 : facts.wordStartBefore(spokenHeardEnd(facts, atTicks));
+export function heardToWord(facts: HeardFacts, atTicks: number): number {
+  const heardTo = facts.startTicks === null ? 0 : facts.wordStartBefore(heardToCharacter(facts, atTicks));
   return Math.max(facts.resumedStart, heardTo);
 }
 
@@ -79,8 +79,8 @@ export function heardSpokenEnd(facts: HeardFacts, atTicks: number): number {
  * The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard,
  * by the share of its audio.
  */
-function spokenHeardEnd({ characters, untimed }: HeardFacts, atTicks: number): number {
-  const timedEnd = heardEnd(characters, atTicks);
+function heardToCharacter({ characters, untimed }: HeardFacts, atTicks: number): number {
+  const timedEnd = timedHeardEnd(characters, atTicks);
   const { spans } = untimed;
   const span = spanAt(spans, atTicks);
   if (span === undefined) return timedEnd;
@@ -93,7 +93,7 @@ function spokenHeardEnd({ characters, untimed }: HeardFacts, atTicks: number): n
   return spokenEndAt({ ...untimed, spans: [...spans.filter((other) => other !== span), left] }, atTicks);
 }
 
-function heardEnd(characters: readonly HeardCharacter[], atTicks: number): number {
+function timedHeardEnd(characters: readonly HeardCharacter[], atTicks: number): number {
   let low = 0;
   let high = characters.length;
   while (low < high) {

@@ -59,8 +59,8 @@ export interface SessionKeeper {
   /** A connection has come, or has begun or ended a text. */
   connected(session: Session, connection: SavedConnection): void;
   disconnected(session: Session, token: string): void;
-  /** An utterance is over. */
-  played(session: Session, utteranceId: string): void;
+  /** The playhead has passed an utterance. */
+  passed(session: Session, utteranceId: string): void;
   /** Listeners are about to be sent audio up to its `sentMs`. */
   sending(session: Session): void;
 }
@@ -126,7 +126,7 @@ export class Session {
       counters: deps.counters,
       aheadMs: deps.settings.aheadMs,
       keepMs: deps.settings.keepMs,
-      onLateFrame: () => this.#clock.sendEncodedSoon(),
+      onEncodedFrame: () => this.#clock.sendEncodedSoon(),
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
       emitGap: (cursor, gap, event) => {
         deps.counters.framesDropped += gap.frames;
@@ -161,7 +161,7 @@ export class Session {
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
-      onPlayed: (utterance) => keeper?.played(this, utterance.id),
+      onPassed: (utterance) => keeper?.passed(this, utterance.id),
     });
     this.#clock = new PlaybackClock({
       clock: deps.clock,
@@ -346,7 +346,7 @@ export class Session {
   /** Text was added, flushed or ended: there may be something to request, or an end to emit. */
   textChanged(): void {
     entering(this.#deps.tape, { name: "textChanged", says: () => [] }, () => {
-      this.queue.openNext();
+      this.queue.requestNext();
       this.#clock.advance();
     });
     this.changed();

@@ -272,8 +272,8 @@ describe("the buddy", () => {
     session.utterances = ["u1", "u2", "u3"].map((id) => utteranceOf(id, "word "));
     replicator.changed(session);
     await settle();
-    replicator.played(session, "u1");
-    replicator.played(session, "of which nothing was told");
+    replicator.passed(session, "u1");
+    replicator.passed(session, "of which nothing was told");
     session.places = [placesOf("u3", [4, 300])];
     session.renderedMs = 400;
     replicator.sending(session);

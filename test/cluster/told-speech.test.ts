@@ -38,7 +38,7 @@ async function openTold() {
       changed: (session) => told.replicator?.changed(session),
       connected: (session, connection) => told.replicator?.connected(session, connection),
       disconnected: (session, token) => told.replicator?.disconnected(session, token),
-      played: (session, id) => told.replicator?.played(session, id),
+      passed: (session, id) => told.replicator?.passed(session, id),
       sending: (session) => told.replicator?.sending(session),
     },
   });

@@ -163,8 +163,8 @@ export class Replicator {
     this.changed(session);
   }
 
-  /** An utterance is over. */
-  played(session: KeptSession, utteranceId: string): void {
+  /** The playhead has passed an utterance. */
+  passed(session: KeptSession, utteranceId: string): void {
     const told = this.#told.get(session.id);
     if (told === undefined || this.#changed.has(session)) return;
     const at = told.ids.indexOf(utteranceId);

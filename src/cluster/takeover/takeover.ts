@@ -93,7 +93,7 @@ export class Takeover {
   }
 
   /** Told of all that another node would need to go on with a session. */
-  get keeper(): Pick<Replicator, "changed" | "connected" | "disconnected" | "played" | "sending"> {
+  get keeper(): Pick<Replicator, "changed" | "connected" | "disconnected" | "passed" | "sending"> {
     return this.#replicator;
   }
 

@@ -160,7 +160,7 @@ export class LiveConnections {
   #refused(data: LiveConnection, thrown: unknown): void {
     this.#options.door.access.giveBack(data.caller);
     auditRefusal(data, thrown, this.#options);
-    if (data.listener !== null) refuse(data.listener, report(thrown, this.#options.log));
+    if (data.listener !== null) closeWith(data.listener, report(thrown, this.#options.log));
   }
 }
 
@@ -222,7 +222,7 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
   } catch (thrown) {
     door.access.giveBack(caller);
     auditRefusal(data, thrown, options);
-    refuse(listener, report(thrown, log));
+    closeWith(listener, report(thrown, log));
   }
 }
 
@@ -273,7 +273,7 @@ function liveReceiver(
       }
     },
     refuse: ({ listener }, error) => {
-      if (listener !== null) refuse(listener, error);
+      if (listener !== null) closeWith(listener, error);
     },
     closed: (data, code) => {
       const { joined } = data;
@@ -321,12 +321,12 @@ function refuseCommand(
   }));
   if (traffic?.isFlooding(options.clock.nowMs())) {
     options.counters.connectionsFlooding += 1;
-    refuse(listener, error);
+    closeWith(listener, error);
   } else if (refusals.note(options.clock.nowMs())) {
     options.counters.connectionsFlooding += 1;
     const tooMany = tooManyRefusals();
     options.counters.refusals.sent(tooMany);
-    refuse(listener, tooMany);
+    closeWith(listener, tooMany);
   }
 }
 
@@ -434,7 +434,7 @@ function leaseHolder(data: LiveConnection, options: LiveConnectionsOptions): Lea
       if (data.joined !== null) checkSettings(caller, data.sessionId, data.joined.participant.settings);
     },
     revoked: (error) => {
-      if (data.listener !== null) refuse(data.listener, error);
+      if (data.listener !== null) closeWith(data.listener, error);
     },
   };
 }
@@ -444,7 +444,7 @@ function endWhenSpoken(data: LiveConnection, error: GatewayError, clock: Clock):
   const { joined, listener } = data;
   if (joined === null || listener === null) return;
   if (!isSpeaking(joined)) {
-    refuse(listener, error);
+    closeWith(listener, error);
     return;
   }
   clock.at(clock.nowMs() + LAST_WORDS_POLL_MS, () => endWhenSpoken(data, error, clock));
@@ -476,7 +476,7 @@ function tooManyRefusals(): GatewayError {
   );
 }
 
-function refuse(listener: ClientListener, error: GatewayError): void {
+function closeWith(listener: ClientListener, error: GatewayError): void {
   listener.notify(closingEvent(error));
   listener.end(error.closeCode, error.code);
 }

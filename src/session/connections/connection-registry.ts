@@ -388,7 +388,7 @@ export class ConnectionRegistry {
     const { group, cursor } = participant.subscription;
     deps.counters.listenersResumed += 1;
     if (skippedMs > 0 && group.rendition !== null) {
-      group.replay(cursor, group.rendition.startTicksOf(group.nextFrame(cursor)));
+      group.sendEventsBefore(cursor, group.rendition.startTicksOf(group.nextFrame(cursor)));
     }
     if (frames === 0 && events === 0) return;
     deps.counters.framesDropped += frames;

@@ -37,7 +37,7 @@ export interface OutputRouterOptions {
   readonly counters: Counters;
   readonly aheadMs: number;
   readonly keepMs: number;
-  readonly onLateFrame: () => void;
+  readonly onEncodedFrame: () => void;
   /** This rendition's encoder has failed. */
   readonly onError: (error: GatewayError, rendition: Rendition) => void;
   readonly emitGap: EmitGap;
@@ -243,7 +243,7 @@ export class OutputRouter {
   }
 
   /** Fills everybody's audio with silence up to where an utterance starts; returns that position. */
-  alignEnds(writeTicks: number): number {
+  padToCommonStart(writeTicks: number): number {
     let startTicks = writeTicks;
     for (const rendition of this.#renditions.values()) startTicks = Math.max(startTicks, rendition.endTicks);
     for (const rendition of this.#renditions.values()) {
@@ -371,14 +371,14 @@ export class OutputRouter {
     const key = renditionKey(settings);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
-      const { clock, randomWords, opusPool, onLateFrame, onError, counters } = this.#options;
+      const { clock, randomWords, opusPool, onEncodedFrame, onError, counters } = this.#options;
       const opened: Rendition = renditionFrom(rendered, fromTicks, {
         ...shape,
         maxRingBytes: MAX_RING_BYTES,
         clock,
         ...(randomWords === undefined ? {} : { randomWords }),
         opusPool,
-        onLateFrame,
+        onEncodedFrame,
         onError: (error) => onError(error, opened),
       });
       counters.framesMade += opened.framesMade;

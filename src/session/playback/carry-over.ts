@@ -1,11 +1,11 @@
-/** What the player of a segment leaves to those behind it. */
+/** What a `SegmentRenderer` leaves to those of later segments. */
 import type { SpeakingRate } from "../../timing/timing-estimator.ts";
 
 /** The voices of a dialogue count as one. */
 const MAX_VOICES = 32;
 
 export class CarryOver {
-  /** Memory that the next one can be made with: what was taken of the player before is no longer good then. */
+  /** Memory that the next one can be made with: what was taken of the one before is no longer good then. */
   store: Uint8Array | null = null;
   /** Voices whose last response had no times. */
   readonly #untimed = new Set<string>();

@@ -88,7 +88,7 @@ export function cutNow(cut: Cut): InterruptReceipt[] {
       isResumable: isResumable && target === keptOne,
     }),
   );
-  queue.openNext();
+  queue.requestNext();
   return receipts;
 }
 

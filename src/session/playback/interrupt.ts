@@ -53,7 +53,7 @@ export class Interruptions {
 
   #interruptWithUnder(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     const { under } = this.#options;
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#clock.playheadTicks);
     if (utteranceId !== undefined && !under.has(utteranceId))
       return this.interruptSpeech(utteranceId, keepMs);
     if (!under.hasSounds) return this.interruptSpeech(undefined, keepMs);
@@ -75,7 +75,7 @@ export class Interruptions {
 
   /** As `interrupt`; sounds under speech go on. */
   interruptSpeech(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#clock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);
     if (utteranceId !== undefined && target === undefined) throw unknownUtterance(utteranceId, "interrupt");
@@ -129,7 +129,7 @@ export class Interruptions {
   #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
     this.#waiting.forget(wanted);
     const nowMs = this.#options.deps.clock.nowMs();
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#clock.playheadTicks);
     const cuttable = new Set(this.#cuttable);
     const targets = wanted.filter((target) => cuttable.has(target));
     const startTicks = firstStart(targets);

@@ -187,9 +187,9 @@ export class PlaybackClock {
     const { queue, output, requests } = this.#options;
     if (output.demand.hasRealtime || output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
-    queue.emitPlayed(this.#playhead.at(nowMs, queue.writeTicks));
+    queue.endPassed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collectAndTrim(nowMs);
-    queue.openNext();
+    queue.requestNext();
     requests.readOn();
     this.#isAdvancing = false;
     this.#plan();

@@ -38,7 +38,7 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
   /** There may be more to render: audio, times or an end have come, or text. */
   readonly onProgress: () => void;
   /** An utterance was played to its end. */
-  readonly onPlayed: (utterance: Utterance) => void;
+  readonly onPassed: (utterance: Utterance) => void;
 }
 
 export class PlaybackQueue {
@@ -66,11 +66,11 @@ export class PlaybackQueue {
       isMixed: () => !options.under.isEmpty,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
-      playerOf: (attempt) => this.renderer.playerOf(attempt),
+      segmentRendererOf: (attempt) => this.renderer.segmentRendererOf(attempt),
       onTaken: options.onTaken,
       onAnswer: () => {
         this.renderer.recover();
-        this.openNext();
+        this.requestNext();
         options.onProgress();
       },
       onNoVoice: (error) => {
@@ -92,7 +92,7 @@ export class PlaybackQueue {
       onEnded: (utterance) =>
         this.#settle(utterance, () => utterance.end(this.renderer.head.endUtterance(utterance))),
       onFailed: (utterance, error) => this.#fail(utterance, error),
-      onSegmentEnded: () => this.openNext(),
+      onSegmentEnded: () => this.requestNext(),
     });
     this.#textStall = new TextStall({
       clock: deps.clock,
@@ -103,7 +103,7 @@ export class PlaybackQueue {
       isPaused: options.isPaused,
       handMs: () => this.requests.unheardMs,
       onSegment: () => {
-        this.openNext();
+        this.requestNext();
         options.onProgress();
       },
       onIdled: options.onIdled,
@@ -187,8 +187,8 @@ export class PlaybackQueue {
   // ---- what drives it --------------------------------------------------------------------------------------------
 
   /** Asks the upstream for the next segment if it is time. */
-  openNext(): void {
-    this.requests.openNext(this.#utterances);
+  requestNext(): void {
+    this.requests.requestNext(this.#utterances);
     this.#textStall.look();
   }
 
@@ -197,8 +197,8 @@ export class PlaybackQueue {
     this.renderer.layOutCues(this.#utterances);
   }
 
-  /** Emits the end of every utterance that has been played when the playhead stands at `playheadTicks`. */
-  emitPlayed(playheadTicks: number): void {
+  /** Ends every utterance that the playhead has passed, where it stands at `playheadTicks`. */
+  endPassed(playheadTicks: number): void {
     this.renderer.head.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
     for (;;) {
       const [first] = this.#utterances;
@@ -206,7 +206,7 @@ export class PlaybackQueue {
       this.#utterances.shift();
       first.leaveQueue();
       this.#emitOver(first);
-      this.#options.onPlayed(first);
+      this.#options.onPassed(first);
       this.endWithSpeech();
     }
   }
@@ -233,7 +233,7 @@ export class PlaybackQueue {
     const index = this.#utterances.findIndex(isBehind);
     this.#utterances.splice(index < 0 ? this.#utterances.length : index, 0, utterance);
     const ahead = this.#utterances.indexOf(utterance);
-    this.openNext();
+    this.requestNext();
     return ahead;
   }
 
@@ -248,7 +248,7 @@ export class PlaybackQueue {
     utterance.resume(snapshot, nowMs);
     const first = this.#utterances.findIndex(({ state }) => state.kind === "queued");
     this.#utterances.splice(first < 0 ? this.#utterances.length : first, 0, utterance);
-    this.openNext();
+    this.requestNext();
   }
 
   /** Another node has spoken an utterance up to a word: it goes on from there. It has not begun here. */
@@ -286,7 +286,7 @@ export class PlaybackQueue {
     // Requests are spoken in their order: what was asked for others has to stand behind that of these.
     if (rewound.length > 0) this.#putBackUnbegun();
     this.#utterances.splice(this.#settledCount, 0, ...rewound);
-    this.openNext();
+    this.requestNext();
   }
 
   /** Idempotent. */
@@ -335,15 +335,15 @@ export class PlaybackQueue {
     }
     const attempts = [...this.requests.attemptsOf(utterance), ...utterance.replays];
     const [first] = attempts;
-    const player = first === undefined ? null : this.renderer.playerOf(first);
+    const segmentRenderer = first === undefined ? null : this.renderer.segmentRendererOf(first);
     return takeSnapshot({
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
       recent: this.renderer.head.recent,
-      player,
+      segmentRenderer,
       coming: this.comingOf(utterance),
-      behind: player === null ? attempts : attempts.slice(1),
+      behind: segmentRenderer === null ? attempts : attempts.slice(1),
       nowMs,
     });
   }
@@ -387,13 +387,13 @@ export class PlaybackQueue {
     // Without the rest of one that was recovered: that is a segment of its own.
     const lost = this.requests
       .attemptsOf(utterance)
-      .map((attempt) => this.renderer.playerOf(attempt)?.segment ?? attempt.segment);
+      .map((attempt) => this.renderer.segmentRendererOf(attempt)?.segment ?? attempt.segment);
     this.#abort(utterance);
     writeError(writer, { utterance, error, atTicks: this.writeTicks });
     this.#settle(utterance, () =>
       utterance.fail(this.renderer.head.endUtterance(utterance), { error, lost }),
     );
-    this.openNext();
+    this.requestNext();
   }
 
   /** All its audio is rendered, or no more comes: it waits for the playhead, behind the others that do. */

@@ -13,26 +13,26 @@ import { remainderOf } from "../remainder.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { isWorthAnotherTry } from "../synthesis/upstream-attempt.ts";
 import type { KnownEnd } from "./known-end.ts";
-import type { SegmentPlayer } from "./segment-player.ts";
+import type { SegmentRenderer } from "./segment-renderer.ts";
 import type { Utterance } from "./utterance.ts";
 
 /**
- * Makes an end of the player whose attempt failed. False where it can't go on: the failure would come again, no time is
+ * Ends the segment whose attempt failed. False where it can't go on: the failure would come again, no time is
  * known, or it broke off from the same place too often. Throws what breaks the audio.
  */
-export function recover(player: SegmentPlayer, nowMs: number): boolean {
-  const { attempt, utterance } = player;
+export function recover(segmentRenderer: SegmentRenderer, nowMs: number): boolean {
+  const { attempt, utterance } = segmentRenderer;
   if (attempt.error === null || !isWorthAnotherTry(attempt.error)) return false;
-  const end = player.findKnownEnd();
+  const end = segmentRenderer.findKnownEnd();
   if (end === null) return false;
   const spokenEnd = end.spokenEnd ?? attempt.segment.start;
   const rest = remainderOf(utterance, attempt.segment, spokenEnd);
   if (rest === null) {
-    player.endWhole();
+    segmentRenderer.endWhole();
     return true;
   }
   if (!utterance.input.segments.mayRecover(attempt.segment, spokenEnd)) return false;
-  player.endAt(withEnding(end, utterance, rest.start));
+  segmentRenderer.endAt(withEnding(end, utterance, rest.start));
   utterance.input.segments.recover(attempt.segment, rest, nowMs);
   return true;
 }
@@ -46,7 +46,7 @@ function withEnding(end: KnownEnd, { transcript: { characters } }: Utterance, sp
 
 /** All that is kept of it was rendered: warns listeners where the rest goes on, and why. Nothing where no text is left. */
 export function emitRecovered(
-  { utterance, segment, attempt }: SegmentPlayer,
+  { utterance, segment, attempt }: SegmentRenderer,
   at: { readonly deps: SessionDeps; readonly writer: EventWriter; readonly atTicks: number },
 ): void {
   if (attempt.error === null || segment.end === attempt.segment.end) return;

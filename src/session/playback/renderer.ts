@@ -9,7 +9,7 @@ import type { Attempt } from "../synthesis/attempt.ts";
 import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { CarryOver } from "./carry-over.ts";
 import { emitRecovered, recover } from "./recovery.ts";
-import { SegmentPlayer } from "./segment-player.ts";
+import { SegmentRenderer } from "./segment-renderer.ts";
 import type { Utterance } from "./utterance.ts";
 import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
 
@@ -48,21 +48,21 @@ export class Renderer {
   readonly head: WriteHead;
   readonly #options: RendererOptions;
   readonly #carryOver = new CarryOver();
-  #player: SegmentPlayer | null = null;
+  #segmentRenderer: SegmentRenderer | null = null;
 
   constructor(options: RendererOptions) {
     this.#options = options;
     this.head = new WriteHead(options);
   }
 
-  /** The player of the segment that is being rendered, where that is this attempt's. */
-  playerOf(attempt: Attempt): SegmentPlayer | null {
-    return this.#player?.attempt === attempt ? this.#player : null;
+  /** Renders the segment that is under way, where that is of this attempt. */
+  segmentRendererOf(attempt: Attempt): SegmentRenderer | null {
+    return this.#segmentRenderer?.attempt === attempt ? this.#segmentRenderer : null;
   }
 
   /** Whether anything has come for what is being rendered that was not looked at. */
   get hasUnread(): boolean {
-    return this.#player?.hasUnread === true;
+    return this.#segmentRenderer?.hasUnread === true;
   }
 
   /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was rendered. */
@@ -70,8 +70,10 @@ export class Renderer {
     const before = this.head.ticks;
     for (;;) {
       const isEnough = this.head.ticks >= limits.untilTicks;
-      const player = isEnough ? this.#player : (this.#player ?? this.#nextPlayer());
-      if (player === null) {
+      const segmentRenderer = isEnough
+        ? this.#segmentRenderer
+        : (this.#segmentRenderer ?? this.#nextSegmentRenderer());
+      if (segmentRenderer === null) {
         // Between the segments of an utterance as little is put as anywhere in it.
         if ((this.#options.current()?.startTicks ?? null) === null)
           this.head.goOnUnderOnly(limits.underOnlyTicks);
@@ -79,22 +81,22 @@ export class Renderer {
       }
       try {
         if (isEnough) {
-          player.look();
-          player.emitUpTo(this.head.ticks);
+          segmentRenderer.look();
+          segmentRenderer.emitUpTo(this.head.ticks);
           break;
         }
-        const slice = player.next({
+        const slice = segmentRenderer.next({
           maxTicks: this.#pushTicksTo(limits.untilTicks),
           neededTicks: this.#pushTicksTo(limits.neededUntilTicks),
           surplusTicks: limits.surplusTicks,
         });
         if (slice !== undefined) {
           this.head.push(slice);
-          player.emitUpTo(this.head.ticks);
-        } else if (player.isOver) this.#finish(player);
+          segmentRenderer.emitUpTo(this.head.ticks);
+        } else if (segmentRenderer.isOver) this.#finish(segmentRenderer);
         else break;
       } catch (thrown) {
-        this.#options.onFailed(player.utterance, toGatewayError(thrown));
+        this.#options.onFailed(segmentRenderer.utterance, toGatewayError(thrown));
       }
     }
     return this.head.ticks > before;
@@ -102,34 +104,34 @@ export class Renderer {
 
   /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
   recover(): void {
-    const player = this.#player;
+    const segmentRenderer = this.#segmentRenderer;
     const open = this.#options.requests.first;
     if (
-      player === null ||
-      open?.attempt !== player.attempt ||
-      player.attempt.error === null ||
-      player.isWhole
+      segmentRenderer === null ||
+      open?.attempt !== segmentRenderer.attempt ||
+      segmentRenderer.attempt.error === null ||
+      segmentRenderer.isWhole
     )
       return;
     try {
-      open.isRecovered = recover(player, this.#options.deps.clock.nowMs());
+      open.isRecovered = recover(segmentRenderer, this.#options.deps.clock.nowMs());
     } catch (thrown) {
-      this.#options.onFailed(player.utterance, toGatewayError(thrown));
+      this.#options.onFailed(segmentRenderer.utterance, toGatewayError(thrown));
     }
   }
 
   /** Somebody asks for captions while `utterances` are spoken: those that have begun get some. */
   layOutCues(utterances: readonly Utterance[]): void {
-    this.head.layOutCues(utterances, this.#player);
+    this.head.layOutCues(utterances, this.#segmentRenderer);
   }
 
   /** Pushes no more of the utterance. */
   drop(utterance: Utterance): void {
-    if (this.#player?.utterance === utterance) this.#close();
+    if (this.#segmentRenderer?.utterance === utterance) this.#close();
     utterance.levels?.learn();
   }
 
-  /** Nothing waits to be rendered: memory for the next player is let go. */
+  /** Nothing waits to be rendered: memory for the next segment is let go. */
   forgetMemory(): void {
     this.#carryOver.store = null;
   }
@@ -144,26 +146,26 @@ export class Renderer {
     return Math.ceil((ticks - this.head.ticks) / PUSH_TICKS) * PUSH_TICKS;
   }
 
-  /** The player of the oldest request once it has audio; utterances that turn out empty end here. */
-  #nextPlayer(): SegmentPlayer | null {
+  /** The oldest request, to be rendered once it has audio; utterances that turn out empty end here. */
+  #nextSegmentRenderer(): SegmentRenderer | null {
     const { requests, current } = this.#options;
     const first = current();
     const open = requests.first;
     if (first?.isExhausted && open?.utterance !== first) {
       this.#options.onEnded(first);
-      return this.#nextPlayer();
+      return this.#nextSegmentRenderer();
     }
     if (open === undefined) return null;
     const { attempt, utterance } = open;
     if (!attempt.hasChunk && !attempt.isComplete) return null;
     if (utterance.startTicks === null && attempt.hasChunk) {
-      this.#options.onBegun(utterance, this.head.align(), attempt.segment.start);
+      this.#options.onBegun(utterance, this.head.moveToFrameEnd(), attempt.segment.start);
     }
     this.head.startSegment(utterance, attempt);
     const { settings } = this.#options.deps;
     open.asked.startTicks = this.head.ticks;
     try {
-      this.#player = new SegmentPlayer({
+      this.#segmentRenderer = new SegmentRenderer({
         attempt,
         utterance,
         carryOver: this.#carryOver,
@@ -181,24 +183,25 @@ export class Renderer {
     } catch (thrown) {
       // Such as a format that can't be cut into frames: nobody waits for audio that never comes.
       this.#options.onFailed(utterance, toGatewayError(thrown));
-      return this.#nextPlayer();
+      return this.#nextSegmentRenderer();
     }
     this.recover();
-    return this.#player;
+    return this.#segmentRenderer;
   }
 
-  #finish(player: SegmentPlayer): void {
+  #finish(segmentRenderer: SegmentRenderer): void {
     const { requests } = this.#options;
-    const { attempt, utterance } = player;
-    if (attempt.error !== null && !player.isWhole) {
+    const { attempt, utterance } = segmentRenderer;
+    if (attempt.error !== null && !segmentRenderer.isWhole) {
       this.#options.onFailed(utterance, attempt.error);
       return;
     }
     const isLastOfUtterance = utterance.isExhausted && !requests.isFurther(utterance);
-    player.finish();
-    if (attempt.error !== null) emitRecovered(player, { ...this.#options, atTicks: this.head.ticks });
+    segmentRenderer.finish();
+    if (attempt.error !== null)
+      emitRecovered(segmentRenderer, { ...this.#options, atTicks: this.head.ticks });
     else if (attempt.requestId !== null) utterance.noteRequest(attempt.requestId);
-    this.head.endSegment(player);
+    this.head.endSegment(segmentRenderer);
     this.#close();
     const open = requests.first;
     if (open !== undefined) open.asked.endTicks = this.head.ticks;
@@ -211,7 +214,7 @@ export class Renderer {
   }
 
   #close(): void {
-    this.#player?.close();
-    this.#player = null;
+    this.#segmentRenderer?.close();
+    this.#segmentRenderer = null;
   }
 }

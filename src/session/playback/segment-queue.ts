@@ -9,7 +9,7 @@ const MAX_STUCK = 3;
 const MAX_REPORTED_SEGMENTS = 64;
 
 /** A segment with what is known of its making. */
-export interface TimedSegment extends Segment {
+export interface StagedSegment extends Segment {
   readonly stages: SegmentStages;
   /** The rest of one whose response broke off. */
   readonly isRest?: true;
@@ -19,9 +19,9 @@ export class SegmentQueue {
   readonly #text: SpokenText;
   readonly #acceptedMs: number;
   readonly #arrivals = new ArrivalTimes();
-  #waiting: TimedSegment[] = [];
+  #waiting: StagedSegment[] = [];
   /** Segments that were taken, to be put back if all is to be said again. */
-  #taken: TimedSegment[] = [];
+  #taken: StagedSegment[] = [];
   #stuckCount = 0;
   /** Times of the first segments whose requests were made. */
   stages: SegmentStages[] = [];
@@ -46,10 +46,10 @@ export class SegmentQueue {
   }
 
   add(segments: readonly Segment[], nowMs: number): void {
-    for (const segment of segments) this.#waiting.push(this.#timed(segment, nowMs));
+    for (const segment of segments) this.#waiting.push(this.#staged(segment, nowMs));
   }
 
-  take(): TimedSegment | undefined {
+  take(): StagedSegment | undefined {
     const segment = this.#waiting.shift();
     if (segment === undefined) return undefined;
     this.#taken.push(segment);
@@ -63,7 +63,7 @@ export class SegmentQueue {
   }
 
   /** A response broke off: the rest of its segment is said before all others. */
-  recover(segment: TimedSegment, rest: Segment, nowMs: number): void {
+  recover(segment: StagedSegment, rest: Segment, nowMs: number): void {
     const isStuck = rest.start <= segment.start;
     this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
     const arrivedMs = isStuck ? segment.stages.arrivedMs : nowMs;
@@ -96,15 +96,15 @@ export class SegmentQueue {
     this.#waiting = this.#waiting.flatMap((segment) => {
       const rest = restOf(segment);
       if (rest === null) return [];
-      return rest.start === segment.start ? [segment] : [this.#timed(rest, nowMs)];
+      return rest.start === segment.start ? [segment] : [this.#staged(rest, nowMs)];
     });
   }
 
   #putBack(segments: readonly Segment[], nowMs: number): void {
-    this.#waiting.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
+    this.#waiting.unshift(...segments.map((segment) => this.#staged(segment, nowMs)));
   }
 
-  #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
+  #staged({ text, start, end }: Segment, nowMs: number): StagedSegment {
     const arrivedMs = this.#arrivals.at(start) ?? this.#acceptedMs;
     const stages = newStages(this.#text.clientRange(start, end), { arrivedMs, segmentedMs: nowMs });
     return { text, start, end, stages };

@@ -145,14 +145,14 @@ export class UtteranceCommands {
         heardEnd: utterance.spoken.clientEnd(utterance.resumption?.spokenStart ?? 0),
       });
     }
-    this.#queue.openNext();
+    this.#queue.requestNext();
     this.#clock.advance();
   }
 
   /** Makes room for an utterance that takes the place of others. */
   replace(what: Replace): void {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
-    this.#queue.emitPlayed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#clock.playheadTicks);
     if (what === "all" && !this.#queue.isIdle) this.#options.interruptions.interruptSpeech(undefined, 0);
     else if (what === "queued" && this.#queue.unbegun.length > 0) this.#cancel(undefined);
   }

@@ -4,7 +4,7 @@ import { isBlank } from "../../text/characters.ts";
 import { type Segment, Segmenter, type SegmenterOptions } from "../../text/segmenter.ts";
 import type { SpokenText } from "../../text/spoken-text.ts";
 import { TokenPace } from "../../text/token-pace.ts";
-import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
+import { SegmentQueue, type StagedSegment } from "./segment-queue.ts";
 
 /**
  * Longest piece of a whole text, UTF-16 units: texts up to here are one request, so that the upstream hears all of them
@@ -151,7 +151,7 @@ export class UtteranceText {
   }
 
   /** The oldest segment that was not asked for. */
-  take(): TimedSegment | undefined {
+  take(): StagedSegment | undefined {
     const segment = this.segments.take();
     if (segment !== undefined) this.#askedEnd = Math.max(this.#askedEnd, this.spoken.clientEnd(segment.end));
     return segment;

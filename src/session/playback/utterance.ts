@@ -33,7 +33,7 @@ import type { SpeechLevels } from "../speech-levels.ts";
 import { newStages } from "../synthesis/segment-stages.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { UtteranceTrace } from "../utterance-trace.ts";
-import type { TimedSegment } from "./segment-queue.ts";
+import type { StagedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
 import { UtteranceText } from "./utterance-text.ts";
 
@@ -347,7 +347,7 @@ export class Utterance {
   takeReplay(): OwnAttempt | undefined {
     return this.#replays.shift();
   }
-  takeSegment(): TimedSegment | undefined {
+  takeSegment(): StagedSegment | undefined {
     return this.input.take();
   }
 

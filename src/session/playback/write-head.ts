@@ -15,7 +15,7 @@ import { type Slice, silenceSlice } from "../source.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
 import { tellWave } from "../tape/wave.ts";
 import type { UnderSounds } from "../under/under-sounds.ts";
-import type { SegmentPlayer } from "./segment-player.ts";
+import type { SegmentRenderer } from "./segment-renderer.ts";
 import { Splice } from "./splice.ts";
 import { UnsentSegments } from "./unsent-segments.ts";
 import type { AudioEnd, Utterance } from "./utterance.ts";
@@ -84,9 +84,10 @@ export class WriteHead {
   }
 
   /** First audio of an utterance has come: moves to where all last frames have ended, and says where that is. */
-  align(): number {
+  moveToFrameEnd(): number {
     this.#splice.forget();
-    if (!this.#isUnderOnly || !this.#fillFrames()) this.#ticks = this.#options.output.alignEnds(this.#ticks);
+    if (!this.#isUnderOnly || !this.#fillFrames())
+      this.#ticks = this.#options.output.padToCommonStart(this.#ticks);
     this.#isUnderOnly = false;
     return this.#ticks;
   }
@@ -100,7 +101,7 @@ export class WriteHead {
   goOnUnderOnly(untilTicks: number): void {
     const { under } = this.#options;
     if (!under.isEmpty && this.#ticks < untilTicks) {
-      if (!this.#isUnderOnly) this.align();
+      if (!this.#isUnderOnly) this.moveToFrameEnd();
       this.#isUnderOnly = true;
       while (this.#ticks < untilTicks && !under.isEmpty) this.#pushUnderOnly(UNDER_ONLY_TICKS);
     }
@@ -149,7 +150,7 @@ export class WriteHead {
     this.unsent.add(segment.stages, this.#ticks);
   }
 
-  endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentPlayer): void {
+  endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentRenderer): void {
     utterance.transcript.endSegment(segment.end, this.#ticks);
     this.#splice.note({ utterance, text: spliceText, silenceTicks: trailingSilenceTicks });
   }
@@ -196,16 +197,16 @@ export class WriteHead {
   }
 
   /** Somebody asks for captions: what of `notOver` is rendered and not heard is laid out in the styles that are new. */
-  layOutCues(notOver: readonly Utterance[], player: SegmentPlayer | null): void {
+  layOutCues(notOver: readonly Utterance[], segmentRenderer: SegmentRenderer | null): void {
     const { output, writer, playheadTicks } = this.#options;
     const [styles, heardTicks] = [output.cueStyles, playheadTicks()];
     for (const utterance of notOver) {
       if (utterance.startTicks === null) continue;
-      const events = player?.utterance === utterance ? player.events : null;
+      const events = segmentRenderer?.utterance === utterance ? segmentRenderer.events : null;
       const isFollowed = utterance !== notOver.at(-1);
       layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
     }
-    player?.emitUpTo(this.#ticks);
+    segmentRenderer?.emitUpTo(this.#ticks);
   }
 
   /** The audio was cut: what follows stands here. */

@@ -3,8 +3,8 @@ import type { Segment } from "../../text/segmenter.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { PlacedSlice, RecentAudio } from "../output/recent-audio.ts";
-import type { SegmentPlayer } from "../playback/segment-player.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
+import type { SegmentRenderer } from "../playback/segment-renderer.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { remainderOf } from "../remainder.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
@@ -23,7 +23,7 @@ export interface CutPoint {
   readonly writeTicks: number;
   readonly recent: RecentAudio;
   /** The one that is being rendered, if it is this utterance's. */
-  readonly player: SegmentPlayer | null;
+  readonly segmentRenderer: SegmentRenderer | null;
   /** The audio that had come of that. */
   readonly coming: ComingAudio | null;
   /** What was asked for behind it; what has come of that is taken from it. */
@@ -31,8 +31,8 @@ export interface CutPoint {
   readonly nowMs: number;
 }
 
-/** A cut with all that is taken from the player for it. */
-export interface OpenedCut extends Omit<CutPoint, "player"> {
+/** A cut with all that is taken from the segment that is rendered. */
+export interface OpenedCut extends Omit<CutPoint, "segmentRenderer"> {
   /** The segment that is being rendered, or in which the utterance has failed. */
   readonly open: Segment | null;
   /** All audio of that has come. */
@@ -46,13 +46,13 @@ export interface OpenedCut extends Omit<CutPoint, "player"> {
   readonly places: RestartPlaces;
 }
 
-export function openCut({ player, ...cut }: CutPoint): OpenedCut {
+export function openCut({ segmentRenderer, ...cut }: CutPoint): OpenedCut {
   const { utterance, writeTicks } = cut;
   const { state } = utterance;
   const [lost = null, ...behindLost] = state.kind === "failed" ? state.lost : [];
-  const open = player?.segment ?? lost;
-  const isOpenComplete = player === null ? lost === null : player.isWhole;
-  const slices = player?.takeRest(cut.cutTicks) ?? [];
+  const open = segmentRenderer?.segment ?? lost;
+  const isOpenComplete = segmentRenderer === null ? lost === null : segmentRenderer.isWhole;
+  const slices = segmentRenderer?.takeRest(cut.cutTicks) ?? [];
   // Others may have been rendered right before it and right behind.
   const startTicks = utterance.startTicks ?? 0;
   const own = cut.recent
@@ -76,7 +76,7 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
       chunks.push({ ...chunk, audio: new Uint8Array(chunk.audio) });
     }
     const { sourceFormat, timing, wantsTiming, isLevelled, requestId } = attempt;
-    const segment = timedAt(cut, attempt.segment);
+    const segment = stagedNow(cut, attempt.segment);
     kept.push(
       new ReplayAttempt({ segment, sourceFormat, timing, wantsTiming, isLevelled, requestId, chunks }),
     );
@@ -85,7 +85,7 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
 }
 
 /** Text that is said from kept audio: it has arrived and is cut now. */
-export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: Segment): TimedSegment {
+export function stagedNow({ utterance, nowMs }: OpenedCut, { text, start, end }: Segment): StagedSegment {
   const stages = newStages(utterance.spoken.clientRange(start, end), {
     arrivedMs: nowMs,
     segmentedMs: nowMs,

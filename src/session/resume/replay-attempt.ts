@@ -2,13 +2,13 @@
 import type { Timing } from "../../protocol/vocabulary.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
 import type { NormalizedTime, SpokenTime, VoiceSpan } from "../playback/transcript.ts";
 import type { PreparedSegment } from "../prepared/prepared-audio.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
 
 interface ReplayAttemptOptions {
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   readonly timing: Timing;
   readonly hasSteadyTimes?: boolean;
@@ -21,7 +21,7 @@ interface ReplayAttemptOptions {
 }
 
 export class ReplayAttempt implements Attempt {
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   readonly timing: Timing;
   readonly hasSteadyTimes: boolean;
@@ -71,7 +71,7 @@ export class ReplayAttempt implements Attempt {
 }
 
 /** A sound, all at once, which is played as it is. */
-export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio: Uint8Array): ReplayAttempt {
+export function soundAttempt(segment: StagedSegment, sourceFormat: string, audio: Uint8Array): ReplayAttempt {
   return new ReplayAttempt({
     segment,
     sourceFormat,
@@ -85,7 +85,7 @@ export function soundAttempt(segment: TimedSegment, sourceFormat: string, audio:
 
 /** The answer to a segment that was asked for ahead. */
 export function preparedAttempt(
-  segment: TimedSegment,
+  segment: StagedSegment,
   sourceFormat: string,
   prepared: PreparedSegment,
 ): ReplayAttempt {
@@ -94,7 +94,7 @@ export function preparedAttempt(
 
 /** What was being spoken, from the timeline that was cut. */
 interface CutSpeech {
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   readonly audio: Uint8Array;
   /** Times of the segment's characters on the timeline that was cut; none: nothing of it was timed. */

@@ -11,7 +11,7 @@ import { weaker } from "../../timing/timed.ts";
 import { isUntimedAt } from "../heard-share.ts";
 import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
 import type { Snapshot, Utterance } from "../playback/utterance.ts";
-import { heardFactsOf, heardSpokenEnd } from "../receipts.ts";
+import { heardFactsOf, heardToWord } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
 import {
   type CutPoint,
@@ -19,8 +19,8 @@ import {
   type OpenedCut,
   openCut,
   replaysBehind,
+  stagedNow,
   textFrom,
-  timedAt,
 } from "./cut-material.ts";
 import { replayOf } from "./replay-attempt.ts";
 
@@ -49,7 +49,7 @@ function isKnown({ timing }: SpokenWord): boolean {
 /** No time is known there: the text that the receipt calls unheard is asked for again. */
 function fromReceipt(cut: OpenedCut, timing: Timing): Snapshot | null {
   const { utterance, cutTicks, coming } = cut;
-  const heardEnd = heardSpokenEnd(heardFactsOf(utterance, coming), cutTicks);
+  const heardEnd = heardToWord(heardFactsOf(utterance, coming), cutTicks);
   const rest = textFrom(cut, heardEnd);
   if (rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = rest[0]?.start ?? heardEnd;
@@ -93,7 +93,7 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
   const text = utterance.spoken.spoken.slice(word.start, spokenEnd);
   const replay = replayOf({
-    segment: timedAt(cut, { text, start: word.start, end: spokenEnd }),
+    segment: stagedNow(cut, { text, start: word.start, end: spokenEnd }),
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
     characters: characters.map((time) => ({

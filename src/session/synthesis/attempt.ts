@@ -2,11 +2,11 @@
 import type { GatewayError } from "../../errors.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
 
 /** Speech for one segment, wherever it comes from: an upstream, or audio that was kept when it was interrupted. */
 export interface Attempt {
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   /** Everything has come (or it failed). */
   readonly isComplete: boolean;

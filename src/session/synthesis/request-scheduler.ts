@@ -12,7 +12,7 @@ import type { StitchBy } from "../../upstream/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import { keepsBytes } from "../source.ts";
@@ -25,7 +25,7 @@ import type { UpstreamAttempt } from "./upstream-attempt.ts";
 /** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
 const CALM_AHEAD_MS = 250;
 /**
- * A request that was full is read on when less than this is left; one read brings seconds of telephone sound. A player never
+ * A request that was full is read on when less than this is left; one read brings seconds of telephone sound. A renderer never
  * holds back as much (a second, and a quarter of `ahead-ms`), so what is left does come below it.
  */
 const READ_ON_MS = 1250;
@@ -53,7 +53,7 @@ export interface RequestSchedulerOptions {
   readonly playheadTicks: () => number;
   readonly writeTicks: () => number;
   /** What was taken of an attempt and not rendered; null: nothing is taken of it yet. */
-  readonly playerOf: (
+  readonly segmentRendererOf: (
     attempt: Attempt,
   ) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;
   /** Text of the utterance was asked for: there is room for more. */
@@ -117,7 +117,7 @@ export class RequestScheduler {
   }
 
   /** Asks for the next segment of the first utterance that has one, if it is time. */
-  openNext(queue: readonly Utterance[]): void {
+  requestNext(queue: readonly Utterance[]): void {
     if (this.#attempts[1]?.attempt.hasChunk === true) this.first?.attempt.giveWay?.();
     if (this.#isClosed || !this.hasRoom || !this.#options.maySpeak() || !this.#isInBudget()) return;
     for (const utterance of queue) {
@@ -151,7 +151,7 @@ export class RequestScheduler {
   }
 
   /** Aborts the utterance's requests; returns their segments. */
-  abort(utterance: Utterance): TimedSegment[] {
+  abort(utterance: Utterance): StagedSegment[] {
     const aborted = this.#attempts.filter((open) => open.utterance === utterance);
     if (aborted.length === 0) return [];
     this.#attempts = this.#attempts.filter((open) => open.utterance !== utterance);
@@ -198,7 +198,7 @@ export class RequestScheduler {
 
   /** The more audio is there the better its times can be estimated. */
   #isUntimed(attempt: Attempt): boolean {
-    return this.#options.playerOf(attempt)?.isUntimed === true;
+    return this.#options.segmentRendererOf(attempt)?.isUntimed === true;
   }
 
   /**
@@ -212,7 +212,7 @@ export class RequestScheduler {
   }
 
   #aheadMs({ attempt }: OpenAttempt): number {
-    const bufferedTicks = this.#options.playerOf(attempt)?.bufferedTicks ?? 0;
+    const bufferedTicks = this.#options.segmentRendererOf(attempt)?.bufferedTicks ?? 0;
     return bufferedTicks / TICKS_PER_MS + attempt.waitingBytes / bytesPerMs(attempt.sourceFormat);
   }
 
@@ -250,7 +250,7 @@ export class RequestScheduler {
     if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onAnswer);
   }
 
-  #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
+  #request(utterance: Utterance, segment: StagedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     utterance.useVoice(this.#defaultVoice ?? "");
     if (utterance.sourceFormat === "") {
@@ -271,7 +271,7 @@ export class RequestScheduler {
   }
 
   /** Something is heard before the segment, or was heard of its utterance. */
-  #isGoingOn({ start }: TimedSegment): boolean {
+  #isGoingOn({ start }: StagedSegment): boolean {
     return start > 0 || this.unheardMs > 0;
   }
 

@@ -2,7 +2,7 @@
 import type { BlockPool } from "../../kit/block-pool.ts";
 import { defaultModelFor, splitUpstreamVoice } from "../../protocol/upstream-voice.ts";
 import type { StitchBy } from "../../upstream/stitching.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { chooseSourceFormat, type Need } from "../route.ts";
 import type { SessionDeps } from "../session-deps.ts";
@@ -12,7 +12,7 @@ import { UpstreamAttempt } from "./upstream-attempt.ts";
 
 interface Asking {
   readonly utterance: Utterance;
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   /** `request-id`s of the segments before it. */
   readonly requestIds: readonly string[];
   readonly wantsTiming: boolean;

@@ -21,7 +21,7 @@ import type {
   SynthesisRequest,
   Upstream,
 } from "../../upstream/types.ts";
-import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { StagedSegment } from "../playback/segment-queue.ts";
 import type { Attempt } from "./attempt.ts";
 import { requestSpan } from "./request-span.ts";
 import { SoundFinder } from "./sound-finder.ts";
@@ -37,7 +37,7 @@ export interface UpstreamAttemptOptions {
   readonly request: SynthesisRequest;
   /** The same speech with less said of the text around, where the upstream refuses it. Default: it is not asked for so. */
   readonly restitched?: (by: StitchBy) => SynthesisRequest;
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly clock: Clock;
   readonly counters: Counters;
   /**
@@ -61,7 +61,7 @@ export interface UpstreamAttemptOptions {
 }
 
 export class UpstreamAttempt implements Attempt {
-  readonly segment: TimedSegment;
+  readonly segment: StagedSegment;
   readonly sourceFormat: string;
   timing: Timing = "exact";
   readonly isLevelled = false;

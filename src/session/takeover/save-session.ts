@@ -6,7 +6,7 @@ import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { SpokenWord, Transcript } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import { heardFactsOf, heardSpokenEnd } from "../receipts.ts";
+import { heardFactsOf, heardToWord } from "../receipts.ts";
 import type {
   HeardUpTo,
   SavedConnection,
@@ -118,7 +118,7 @@ export class SessionReader implements SpeechReader {
     if (startTicks !== null) {
       const facts = heardFactsOf(utterance, this.#parts.queue.comingOf(utterance));
       for (const { endTicks: ticks } of toRead(words, { from, sentTicks })) {
-        const end = facts.clientEnd(heardSpokenEnd(facts, ticks));
+        const end = facts.clientEnd(heardToWord(facts, ticks));
         if (end <= last.end) continue;
         last = { end, ms: msOfTicks(ticks) };
         places.push(last);

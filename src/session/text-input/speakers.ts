@@ -138,7 +138,7 @@ export class Speakers {
   #endTexts(ids: Iterable<string>): void {
     const { deps, queue } = this.#options;
     for (const id of ids) queue.findAny(id)?.input.end(deps.clock.nowMs());
-    queue.openNext();
+    queue.requestNext();
   }
 
   /** `paused` is sent again: it may not have reached the connection before. */

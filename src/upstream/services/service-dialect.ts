@@ -52,13 +52,13 @@ const SMALL_SHARE = 0.8;
 export class ServiceDialect implements Dialect {
   readonly #options: ServiceDialectOptions;
   readonly #converter: AudioConverter;
-  readonly #aligner: WordMatcher | null;
+  readonly #matcher: WordMatcher | null;
 
   constructor(options: ServiceDialectOptions) {
     this.#options = options;
     const { asked, format, encoder, request, blanked } = options;
     this.#converter = new AudioConverter({ plain: asked.audio, format, encoder });
-    this.#aligner = request.wantsTiming ? new WordMatcher(request.text, blanked) : null;
+    this.#matcher = request.wantsTiming ? new WordMatcher(request.text, blanked) : null;
   }
 
   get firstAudioMs(): number | undefined {
@@ -96,8 +96,8 @@ export class ServiceDialect implements Dialect {
         if (isLongFirst) give(this.#converter.push(all.subarray(0, FIRST_BYTES), isChunk), null);
         const audio = isLongFirst ? all.subarray(FIRST_BYTES) : all;
         const converted = audio.length === 0 ? audio : this.#converter.push(audio, isChunk && !isLongFirst);
-        const alignment = words === undefined ? null : (this.#aligner?.push(words) ?? null);
-        if (adapter.capabilities.mayLoseSentences === true && this.#aligner?.hasLost === true)
+        const alignment = words === undefined ? null : (this.#matcher?.push(words) ?? null);
+        if (adapter.capabilities.mayLoseSentences === true && this.#matcher?.hasLost === true)
           throw truncated("a sentence is missing");
         give(converted, alignment);
       },
@@ -117,7 +117,7 @@ export class ServiceDialect implements Dialect {
       end: () => {
         reader.end();
         const rest = this.#converter.finish();
-        give(rest, this.#aligner?.finish() ?? null);
+        give(rest, this.#matcher?.finish() ?? null);
         this.#checkWhole();
       },
     };
@@ -161,13 +161,13 @@ export class ServiceDialect implements Dialect {
       if (/[\p{L}\p{N}]/u.test(blanked)) throw truncated("it sent no audio at all, expected speech");
       return;
     }
-    const aligner = this.#aligner;
-    if (aligner === null || !aligner.hasWords) {
+    const matcher = this.#matcher;
+    if (matcher === null || !matcher.hasWords) {
       this.#checkLetters(seconds);
       return;
     }
-    const { unsaidLetters, endSeconds } = aligner;
-    if (aligner.isTimedToEnd) this.#checkRate(seconds, aligner.toldSeconds);
+    const { unsaidLetters, endSeconds } = matcher;
+    if (matcher.isTimedToEnd) this.#checkRate(seconds, matcher.toldSeconds);
     const isTooShort = seconds - endSeconds < unsaidLetters * MIN_LETTER_SECONDS;
     if (unsaidLetters >= MIN_UNSAID_LETTERS && isTooShort) throw truncated("the last words are missing");
   }

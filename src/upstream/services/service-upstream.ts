@@ -19,12 +19,12 @@ import type { Capabilities, ServiceAdapter, ServiceRequest, Setting } from "./ad
 import { chooseFormat } from "./audio-converter.ts";
 import { parseOrUndefined } from "./json-values.ts";
 import type { ServiceVoice, VoiceListing } from "./listed-voices.ts";
+import { sentText } from "./sent-text.ts";
 import { isListedVoice } from "./service-config.ts";
 import { ServiceDialect } from "./service-dialect.ts";
 import { serviceRefusal } from "./service-refusal.ts";
 import { type ServiceVoiceList, ServiceVoices } from "./service-voices.ts";
 import { fetchSmallAnswer } from "./small-answer.ts";
-import { spokenText } from "./spoken-text.ts";
 
 export interface ServiceUpstreamOptions {
   /** What its voices begin with. */
@@ -225,7 +225,7 @@ export class ServiceUpstream {
     const { capabilities } = adapter;
     this.#check(request);
     const format = formatOf(request.outputFormat);
-    const { sent, blanked, hasIgnored } = spokenText(request.text, capabilities.breaks);
+    const { sent, blanked, hasIgnored } = sentText(request.text, capabilities.breaks);
     const asked = adapter.request({ ...request, text: sent }, chooseFormat(format, capabilities.formats));
     // In the requests of others there is no one place for them.
     const takesOptions = adapter.line === undefined && typeof asked.body === "string";

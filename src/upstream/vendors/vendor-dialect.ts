@@ -9,7 +9,7 @@ import type { BodyReader, Dialect } from "../transport/speech-stream.ts";
 import type { SynthesisChunk, SynthesisHead, SynthesisRequest } from "../types.ts";
 import { FIRST_UPSTREAM, othersOptions, textsOfOptions } from "../vendor-options.ts";
 import { type Refusal, refusalError } from "./refusal.ts";
-import { TimedText } from "./timed-text.ts";
+import { TextProgress } from "./text-progress.ts";
 
 export class VendorDialect implements Dialect {
   readonly #request: SynthesisRequest;
@@ -41,7 +41,7 @@ export class VendorDialect implements Dialect {
       onChunk(chunk);
     };
     if (this.#request.wantsTiming) {
-      const timed = new TimedText(this.#request);
+      const timed = new TextProgress(this.#request);
       const lines = new JsonLines({
         onLine: (bytes, start, end) => {
           const chunk = readRecord(bytes, { start, end });

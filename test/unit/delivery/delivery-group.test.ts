@@ -20,7 +20,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
     startTicks: 0,
     maxRingBytes: options.maxRingBytes ?? 1_000_000,
     opusPool: {} as OpusPool,
-    onLateFrame: () => undefined,
+    onEncodedFrame: () => undefined,
     onError: (error) => {
       throw error;
     },
@@ -293,14 +293,14 @@ describe("DeliveryGroup.unsentEvent()", () => {
   });
 });
 
-describe("DeliveryGroup.replay()", () => {
+describe("DeliveryGroup.sendEventsBefore()", () => {
   it("sends a lone listener the events before its place, each once", () => {
     const { group, emit, listen, pushFrames, release } = createGroup();
     const { listener, cursor } = listen();
     emit(0);
     emit(30);
     emit(100);
-    group.replay(cursor, 50 * TICKS_PER_MS);
+    group.sendEventsBefore(cursor, 50 * TICKS_PER_MS);
     expect(shape(listener)).toEqual([0, 30]);
     pushFrames(8);
     release(1000);
@@ -312,7 +312,7 @@ describe("DeliveryGroup.replay()", () => {
     const { listener, cursor } = listen();
     listen();
     emit(0);
-    group.replay(cursor, 50 * TICKS_PER_MS);
+    group.sendEventsBefore(cursor, 50 * TICKS_PER_MS);
     expect(listener.sent).toEqual([]);
   });
 });

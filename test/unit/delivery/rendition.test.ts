@@ -16,7 +16,7 @@ function create(startMs = 0): Rendition {
     startTicks: startMs * MS,
     maxRingBytes: 1_000_000,
     opusPool: {} as OpusPool,
-    onLateFrame: () => undefined,
+    onEncodedFrame: () => undefined,
     onError: (error) => {
       throw error;
     },

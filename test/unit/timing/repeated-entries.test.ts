@@ -1,7 +1,7 @@
 /** Chunks that begin with the last characters of the one before, where the text repeats itself, too. */
 import { describe, expect, it } from "vitest";
 import type { Alignment } from "../../../src/timing/alignment.ts";
-import { timingOf } from "../../../src/timing/timing-of.ts";
+import { responseTimesOf } from "../../../src/timing/response-times-of.ts";
 import { alignmentOf, startsOf } from "./upstream-fixtures.ts";
 
 const joinOf = (one: Alignment, other: Alignment): Alignment => ({
@@ -19,7 +19,7 @@ interface Chunk {
 }
 
 function emitted(text: string, chunks: readonly Chunk[]): string {
-  const timing = timingOf({ text });
+  const timing = responseTimesOf({ text });
   const all = chunks.map(({ alignment, audioSeconds }) => timing.push(alignment, null, { audioSeconds }));
   all.push(timing.finish(text.length / 10));
   expect(all.every((one) => one === null || one.timing !== "estimated")).toBe(true);
@@ -89,7 +89,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
   });
 
   it("keeps the positions that voice segments count by", () => {
-    const timing = timingOf({ text: "abcdef" });
+    const timing = responseTimesOf({ text: "abcdef" });
     timing.push(alignmentOf("abc"), null);
     timing.push(joinOf(alignmentOf("bc", 0.1), alignmentOf("def", 0.3)), null);
     expect([0, 1, 2, 3, 4, 5, 6].map((index) => timing.textOffsetOf(index))).toEqual([0, 1, 2, 1, 2, 3, 4]);
@@ -98,7 +98,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
 
 describe("a chunk behind a gap", () => {
   it("is an estimate where its text stands elsewhere, too", () => {
-    const timing = timingOf({ text: "云云来吃饭" });
+    const timing = responseTimesOf({ text: "云云来吃饭" });
     timing.push(null, null, { audioSeconds: 0.1 });
     const one = timing.push(alignmentOf("云", 0.1), null, { audioSeconds: 0.2 });
     const rest = timing.push(alignmentOf("来吃饭", 0.2), null, { audioSeconds: 0.5 });

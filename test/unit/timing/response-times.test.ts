@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Alignment } from "../../../src/timing/alignment.ts";
+import { responseTimesOf } from "../../../src/timing/response-times-of.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
-import { timingOf } from "../../../src/timing/timing-of.ts";
 import { FIXTURES } from "../text/fixtures.ts";
 import { alignmentOf, problemWith, run, startsOf } from "./upstream-fixtures.ts";
 
 function runOf(text: string, chunks: readonly (Alignment | null)[], audioSeconds: number) {
-  const timing = timingOf({ text });
+  const timing = responseTimesOf({ text });
   const all: (TimedCharacters | null)[] = chunks.map((chunk) => timing.push(chunk, null));
   all.push(timing.finish(audioSeconds));
   expect(problemWith(all, { text })).toBe("");
@@ -25,7 +25,7 @@ const labels = (all: readonly (TimedCharacters | null)[]) => all.map((timed) => 
 
 describe("ResponseTimes with a sound alignment", () => {
   it("gives the characters with their offsets in the text, exact", () => {
-    const timing = timingOf({ text: "Hi you" });
+    const timing = responseTimesOf({ text: "Hi you" });
     expect(timing.push(alignmentOf("Hi "), null)).toEqual({
       start: 0,
       end: 3,
@@ -80,7 +80,7 @@ describe("ResponseTimes with a sound alignment", () => {
   });
 
   it("holds characters back until their audio has come, where it knows how much there is", () => {
-    const timing = timingOf({ text: "HiHello you" });
+    const timing = responseTimesOf({ text: "HiHello you" });
     expect(startsOf(timing.push(alignmentOf("Hi"), null, { audioSeconds: 0.2 }))).toBe("H0.00 i0.10");
     timing.push(alignmentOf("Hello ", 0.2), null, { audioSeconds: 0.205 });
     expect(startsOf(timing.push(null, null, { audioSeconds: 0.47 }))).toBe("H0.20 e0.30");
@@ -92,7 +92,7 @@ describe("ResponseTimes with a sound alignment", () => {
 
   it("finds text again where it goes on, though the same words come later, too, and audio came without times", () => {
     const text = "la la la la la la la la la la.";
-    const timing = timingOf({ text });
+    const timing = responseTimesOf({ text });
     const emitted: (TimedCharacters | null)[] = [];
     for (let from = 0; from < text.length; from += 6) {
       const [startSeconds, endSeconds] = [from / 10, (from + 6) / 10];
@@ -111,7 +111,7 @@ describe("ResponseTimes with a sound alignment", () => {
 
   it("waits for the end of the last times, which may be too long, unless they are needed at once", () => {
     const emitted = (audioSeconds: number) => {
-      const timing = timingOf({ text: "Hi you al." });
+      const timing = responseTimesOf({ text: "Hi you al." });
       timing.push(alignmentOf("Hi "), null, { audioSeconds: 0.1 });
       timing.push(null, null, { audioSeconds: 0.3 });
       timing.push(alignmentOf("you ", 0.3), null, { audioSeconds: 0.4 });
@@ -136,11 +136,11 @@ describe("ResponseTimes with a sound alignment", () => {
   ])(
     "of %f s of audio the last character, which ends at 0.3, is emitted to end at %f",
     (audioSeconds, emitted) => {
-      const timing = timingOf({ text: "abc" });
+      const timing = responseTimesOf({ text: "abc" });
       const timed = timing.push(alignmentOf("abc"), null, { audioSeconds });
       expect(timed?.endSeconds.at(-1)).toBeCloseTo(emitted, 9);
       expect(timed?.timing).toBe("exact");
-      const late = timingOf({ text: "abc" });
+      const late = responseTimesOf({ text: "abc" });
       late.push(alignmentOf("ab"), null, { audioSeconds: 0.2 });
       expect(late.push(alignmentOf("c", 0.2), null, { audioSeconds: 0.28 })).toBeNull();
       expect(late.finish(audioSeconds)?.endSeconds.at(-1)).toBeCloseTo(emitted, 9);
@@ -223,7 +223,7 @@ describe("ResponseTimes with characters that differ", () => {
   });
 
   it("maps the upstream's character count to the client's text, for voice segments", () => {
-    const timing = timingOf({ text: "a😀bc" });
+    const timing = responseTimesOf({ text: "a😀bc" });
     timing.push(alignmentOf([" ", "a", "\ud83d", "\ude00", "b", "c"]), null);
     expect([0, 1, 2, 3, 4, 5, 6].map((index) => timing.textOffsetOf(index))).toEqual([0, 0, 1, 1, 3, 4, 5]);
   });
@@ -296,7 +296,7 @@ describe("ResponseTimes with bad times", () => {
   });
 
   it("starts such a chunk where its audio starts, where it knows that", () => {
-    const timing = timingOf({ text: "Hello you all" });
+    const timing = responseTimesOf({ text: "Hello you all" });
     timing.push(alignmentOf("Hello you"), null, { audioSeconds: 1.5 });
     const emitted = timing.push(alignmentOf(" all"), null, { audioSeconds: 2 });
     expect(startsOf(emitted)).toContain(" 1.50 a1.60 l1.70 l1.80");
@@ -356,7 +356,7 @@ describe("ResponseTimes with bad times", () => {
   });
 
   it("takes times that come late for those of the text that stands first, though it reads the same further on", () => {
-    const timing = timingOf({ text: "Yes we can. Yes we did" });
+    const timing = responseTimesOf({ text: "Yes we can. Yes we did" });
     timing.push(null, null, { audioSeconds: 0.7 });
     const late = timing.push(alignmentOf("Yes we ", 0), null, { audioSeconds: 1.5 });
     expect(late).toMatchObject({ start: 0, end: 7, timing: "exact" });
@@ -384,7 +384,7 @@ describe("ResponseTimes.finish()", () => {
   });
 
   it("shrinks what waited into the audio's real length", () => {
-    const timing = timingOf({ text: "Hello me." });
+    const timing = responseTimesOf({ text: "Hello me." });
     const all = [
       timing.push(alignmentOf("Hello me.", 0, 0.2), null, { audioSeconds: 0.5 }),
       timing.push(null, null, { audioSeconds: 1 }),
@@ -396,7 +396,7 @@ describe("ResponseTimes.finish()", () => {
   });
 
   it("shrinks the times of a last letter up to the last sound, and calls it a guess", () => {
-    const timing = timingOf({ text: "Hello you" });
+    const timing = responseTimesOf({ text: "Hello you" });
     timing.push(alignmentOf("Hello you", 0, 0.2), null, { audioSeconds: 1.2 });
     const timed = timing.finish(1.2, 0.9);
     expect(timed?.endSeconds.at(-1)).toBeCloseTo(0.9, 9);
@@ -406,7 +406,7 @@ describe("ResponseTimes.finish()", () => {
   it("lets nothing end behind the audio, though it was there to an encoder's delay when it was timed", () => {
     const facts = { text: "Hello you", audioSeconds: 0.895 };
     for (const lastSeconds of [0.9, 0.96]) {
-      const timing = timingOf(facts);
+      const timing = responseTimesOf(facts);
       const all = [
         timing.push(alignmentOf("Hello "), null, { audioSeconds: 0.6 }),
         timing.push(alignmentOf("you", 0.6, (lastSeconds - 0.6) / 3), null, { audioSeconds: 0.895 }),
@@ -420,7 +420,7 @@ describe("ResponseTimes.finish()", () => {
 
   it("reports nothing behind the audio where the times reach further than an encoder holds back", () => {
     const facts = { text: "Hello you all", audioSeconds: 1 };
-    const timing = timingOf(facts);
+    const timing = responseTimesOf(facts);
     const all = [
       // The last letter of "Hello" goes on in the next chunk, so that no chunk has kept to its audio.
       timing.push(alignmentOf("Hello"), null, { audioSeconds: 0.45 }),
@@ -432,12 +432,12 @@ describe("ResponseTimes.finish()", () => {
   });
 
   it("says nothing of a response without audio", () => {
-    expect(timingOf({ text: "Hello" }).finish(0)).toBeNull();
-    expect(timingOf({ text: "Hello" }).finish(Number.NaN)).toBeNull();
+    expect(responseTimesOf({ text: "Hello" }).finish(0)).toBeNull();
+    expect(responseTimesOf({ text: "Hello" }).finish(Number.NaN)).toBeNull();
   });
 
   it("uses the normalized alignment where the other is missing", () => {
-    const timing = timingOf({ text: "Hi you" });
+    const timing = responseTimesOf({ text: "Hi you" });
     expect(startsOf(timing.push(null, alignmentOf(" Hi you ")))).toBe("H0.10 i0.20  0.30 y0.40 o0.50 u0.60");
   });
 });
@@ -479,7 +479,7 @@ describe("ResponseTimes properties", () => {
         fc.array(chunk, { maxLength: 6 }),
         fc.boolean(),
         (text, chunks, tellsAudio) => {
-          const timing = timingOf({ text });
+          const timing = responseTimesOf({ text });
           let audioSeconds = 0.5;
           const all = chunks.map((each) => {
             audioSeconds += each.audioSeconds;
@@ -525,14 +525,14 @@ describe("ResponseTimes properties", () => {
 
   it("takes a long text in many chunks, and an upstream that never stops, in linear time", () => {
     const text = "Hello you all, this is it. ".repeat(2000);
-    const timing = timingOf({ text });
+    const timing = responseTimesOf({ text });
     let length = 0;
     for (let at = 0; at < text.length; at += 20) {
       const timed = timing.push(alignmentOf(text.slice(at, at + 20), at / 10), null);
       length += (timed?.end ?? 0) - (timed?.start ?? 0);
     }
     expect(length).toBe(text.length);
-    const noise = timingOf({ text: "Hello you all" });
+    const noise = responseTimesOf({ text: "Hello you all" });
     for (let i = 0; i < 1000; i++) noise.push(alignmentOf("zqxj".repeat(50), i), null);
     expect(noise.finish(1)?.end).toBe(13);
   });

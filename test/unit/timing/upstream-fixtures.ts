@@ -1,7 +1,7 @@
 /** Alignments as an upstream sends them, and the ways in which they go wrong. */
 import type { Alignment } from "../../../src/timing/alignment.ts";
+import { responseTimesOf } from "../../../src/timing/response-times-of.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
-import { timingOf } from "../../../src/timing/timing-of.ts";
 
 export const CHARACTER_SECONDS = 0.1;
 
@@ -28,7 +28,7 @@ export interface Chunk {
 
 /** A response of these chunks: what each of them says, and its end. */
 export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
-  const timing = timingOf({ text });
+  const timing = responseTimesOf({ text });
   const emitted = chunks.map((chunk) =>
     timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
   );

@@ -50,7 +50,7 @@ function made(samples: number, fromMs: number, format: "pcm_8000" | "pcm_24000" 
       maxRingBytes: 1_000_000,
       clock: new FakeClock(),
       opusPool: new SlowEncoder(1).pool,
-      onLateFrame: () => undefined,
+      onEncodedFrame: () => undefined,
       onError: (error) => {
         throw error;
       },

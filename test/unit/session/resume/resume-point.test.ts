@@ -35,7 +35,7 @@ function oggOf(given: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Of a cut: nothing is being pushed, and nothing was asked for behind it. */
-const ALL_PUSHED = { player: null, coming: null, behind: [], nowMs: 0 } as const;
+const ALL_PUSHED = { segmentRenderer: null, coming: null, behind: [], nowMs: 0 } as const;
 
 /** An utterance whose words take that long each from `START_MS` on, without any pause, all of it pushed. */
 function cutAt(cutMs: number, wordMs = 300) {

@@ -6,9 +6,9 @@ import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import type { ResponseTimes } from "../../../../src/timing/response-times.ts";
+import { responseTimesOf } from "../../../../src/timing/response-times-of.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import type { SpeakingRate } from "../../../../src/timing/timing-estimator.ts";
-import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
 import { alignmentOf, problemWith } from "../upstream-fixtures.ts";
 
@@ -44,7 +44,7 @@ interface Emitted extends TimedCharacters {
 /** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
 function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
   const pauses = new PauseFinder(FORMAT);
-  const timing = timingOf({ text, speakingRate });
+  const timing = responseTimesOf({ text, speakingRate });
   const emitted: Emitted[] = [];
   let [bytes, playedSeconds] = [0, 0];
   const note = (timed: TimedCharacters | null): void => {
@@ -113,14 +113,14 @@ describe("ResponseTimes.estimateUpTo", () => {
   });
 
   it("waits where nothing can be known: too little audio, audio that is not looked into, one word, times on their way", () => {
-    const timing = timingOf({ text: "Alpha bravo charlie. Delta echo." });
+    const timing = responseTimesOf({ text: "Alpha bravo charlie. Delta echo." });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     timing.push(null, null, { audioSeconds: 5 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
     const hear = (text: string): ResponseTimes => {
       const pauses = new PauseFinder(FORMAT);
-      const heard = timingOf({ text });
+      const heard = responseTimesOf({ text });
       let bytes = 0;
       for (const { audio } of chunks) {
         bytes += audio.length;
@@ -147,7 +147,7 @@ describe("ResponseTimes.estimateUpTo", () => {
     const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
     const { text, chunks, starts } = speech;
     const pauses = new PauseFinder(FORMAT);
-    const timing = timingOf({ text });
+    const timing = responseTimesOf({ text });
     const emitted: (TimedCharacters | null)[] = [];
     let bytes = 0;
     for (const { audio } of chunks) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Silence } from "../../../../src/audio/analysis/pause-finder.ts";
 import { Pauses } from "../../../../src/timing/estimate/pauses.ts";
-import { timingOf } from "../../../../src/timing/timing-of.ts";
+import { responseTimesOf } from "../../../../src/timing/response-times-of.ts";
 
 const pause = (startSeconds: number, endSeconds: number): Silence => ({ startSeconds, endSeconds });
 
@@ -31,7 +31,7 @@ describe("Pauses", () => {
 describe("a response without any alignment", () => {
   it("is emitted with its marks where the voice pauses, as an estimate", () => {
     const text = "Hello there. Bye.";
-    const timing = timingOf({ text });
+    const timing = responseTimesOf({ text });
     expect(timing.push(null, null, { audioSeconds: 2, pauses: [pause(0, 0.1), pause(0.8, 1.4)] })).toBeNull();
     const timed = timing.finish(2);
     expect(timed?.timing).toBe("estimated");
@@ -45,7 +45,7 @@ describe("a response without any alignment", () => {
 
   it("is held to pauses in the gap between two that are aligned", () => {
     const text = "Aa. Bb. Cccc";
-    const timing = timingOf({ text });
+    const timing = responseTimesOf({ text });
     const aligned = (part: string, from: number) => ({
       characters: [...part],
       character_start_times_seconds: [...part].map((_, i) => from + i / 10),

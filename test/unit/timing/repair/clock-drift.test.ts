@@ -1,8 +1,8 @@
 /** Times that run at another rate than their audio, that count from their chunk, or that reach beyond the audio. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { responseTimesOf } from "../../../../src/timing/response-times-of.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
-import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "../upstream-fixtures.ts";
 
 const shown = (emitted: readonly (TimedCharacters | null)[]) => emitted.map(startsOf);
@@ -97,7 +97,7 @@ describe("a rate that is not that of the audio", () => {
       fc.property(factors, lengths, lateness, (factor, more, late) => {
         const count = 20 + more.reduce((sum, length) => sum + length, 0);
         const text = String.fromCharCode(...Array.from({ length: count }, (_, i) => 0x4e00 + i));
-        const timing = timingOf({ text });
+        const timing = responseTimesOf({ text });
         const emitted: (TimedCharacters | null)[] = [];
         let [audioTo, textTo] = [0, 0];
         for (const [i, length] of [10, 10, ...more].entries()) {
@@ -167,7 +167,7 @@ describe("a rate that is not that of the audio", () => {
     ["sounds on", 0.45, "estimated"],
     ["may do either", 0, "exact"],
   ])("one chunk that ends before its audio, which %s there", (_, soundSeconds, label) => {
-    const timing = timingOf({ text: "abc" });
+    const timing = responseTimesOf({ text: "abc" });
     expect(timing.push(alignmentOf("abc"), null, { audioSeconds: 0.5 })).toBeNull();
     expect(timing.finish(0.5, soundSeconds)?.timing).toBe(label);
   });
@@ -243,7 +243,7 @@ describe("times that count from their chunk", () => {
       [0.12, "estimated"],
       [0.08, "estimated"],
     ] as const) {
-      const timing = timingOf({ text: "abcdefghijklmnopqrst" });
+      const timing = responseTimesOf({ text: "abcdefghijklmnopqrst" });
       timing.push(alignmentOf("abcdefghij"), null, { audioSeconds: 1 });
       const emitted =
         timing.push(alignmentOf("klmnopqrst", 0, step), null, { audioSeconds: 2 }) ?? timing.finish(2);
@@ -284,7 +284,7 @@ describe("times that count from their chunk", () => {
     "do not wander off where a chunk's times end %d ms before its audio",
     (gapMs) => {
       const text = "abcdefghijklmnopqrstuvwxyz";
-      const timing = timingOf({ text });
+      const timing = responseTimesOf({ text });
       const starts: number[] = [];
       for (let i = 0; i < 13; i += 1) {
         const alignment = alignmentOf(text.slice(2 * i, 2 * i + 2), 0, 0.1 - gapMs / 2000);

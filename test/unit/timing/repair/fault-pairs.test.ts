@@ -12,8 +12,8 @@ import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import { NEAR_SECONDS } from "../../../../src/timing/repair/clock-drift.ts";
+import { responseTimesOf } from "../../../../src/timing/response-times-of.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
-import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
 import { problemWith } from "../upstream-fixtures.ts";
 
@@ -124,10 +124,10 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
   return changed;
 }
 
-/** As session/events/segment-speech.ts does it. */
+/** As session/events/segment-times.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
   const pauses = new PauseFinder(FORMAT);
-  const timing = timingOf({ text });
+  const timing = responseTimesOf({ text });
   let bytes = 0;
   const emitted = chunks.map(({ audio, timing: sent }) => {
     bytes += audio.length;

@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 3000;
 /** The same where listeners need what follows: a thread that is awake has looked at all of it by then. */
 const HURRIED_WAIT_MS = 60;
 
-export interface ResponseAlignmentOptions {
+export interface WordSearchOptions {
   readonly aligner: Aligner;
   readonly request: AlignmentRequest;
   readonly clock: Clock;
@@ -36,8 +36,8 @@ export interface ResponseAlignmentOptions {
   readonly onTimes: () => void;
 }
 
-export class ResponseAlignment {
-  readonly #options: ResponseAlignmentOptions;
+export class WordSearch {
+  readonly #options: WordSearchOptions;
   /** Copies of the first audio, until it is known that it is needed. */
   #first: Uint8Array[] = [];
   #firstBytes = 0;
@@ -53,7 +53,7 @@ export class ResponseAlignment {
   #timer: Timer | null = null;
   #endedMs = 0;
 
-  constructor(options: ResponseAlignmentOptions) {
+  constructor(options: WordSearchOptions) {
     this.#options = options;
   }
 

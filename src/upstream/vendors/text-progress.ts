@@ -12,7 +12,7 @@ const MOST_UNTIMED_SECONDS = 0.3;
 const TAGS = /<[^<>]*>|\[[^[\]]*\]/g;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
-export class TimedText {
+export class TextProgress {
   readonly #text: string;
   readonly #bytesPerSecond: number | null;
   #at = 0;

@@ -10,9 +10,9 @@ import { wordsOf } from "../../text/word-positions.ts";
 import type { Aligner } from "../../timing/aligner.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { ResponseTimes } from "../../timing/response-times.ts";
+import { responseTimesOf } from "../../timing/response-times-of.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
-import { timingOf } from "../../timing/timing-of.ts";
 import { WordTracker } from "../../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { CarryOver } from "../playback/carry-over.ts";
@@ -20,8 +20,8 @@ import type { Utterance } from "../playback/utterance.ts";
 import type { Source } from "../source.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
 import { NormalizedTimes } from "./normalized-times.ts";
-import { ResponseAlignment } from "./response-alignment.ts";
 import type { SegmentEvents } from "./segment-events.ts";
+import { WordSearch } from "./word-search.ts";
 
 interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
   readonly audioSeconds: number;
@@ -48,7 +48,7 @@ const AWAITED_SHARE = 0.8;
 /** Then times are estimated so far ahead of the rendered audio. */
 const ESTIMATED_AHEAD_TICKS = 1000 * TICKS_PER_MS;
 
-export interface SegmentSpeechOptions {
+export interface SegmentTimesOptions {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
   readonly events: SegmentEvents;
@@ -62,7 +62,7 @@ export interface SegmentSpeechOptions {
   readonly onTimes: () => void;
 }
 
-export class SegmentSpeech {
+export class SegmentTimes {
   readonly #attempt: Attempt;
   readonly #utterance: Utterance;
   readonly #events: SegmentEvents;
@@ -70,8 +70,8 @@ export class SegmentSpeech {
   readonly #counters: Counters;
   readonly #aheadTicks: number;
   readonly #pauseFinder: PauseFinder;
-  readonly #alignment: ResponseAlignment;
-  readonly #timing: ResponseTimes;
+  readonly #search: WordSearch;
+  readonly #times: ResponseTimes;
   readonly #words: WordTracker;
   readonly #clientTimes: ClientTimes;
   /** null until somebody asks. */
@@ -80,7 +80,7 @@ export class SegmentSpeech {
   #unread: ChunkTiming[] = [];
   #isFinished = false;
   /** Times were waited for in vain, here or in a response of the voice before, or its service says that it has none. */
-  #wasInVain = false;
+  #expectsNoTimes = false;
   /** Any chunk had some. */
   #hasTimes = false;
   /** Characters that the response has timed so far. */
@@ -88,7 +88,7 @@ export class SegmentSpeech {
   /** With those of normalized alignments that came alone. */
   #readCharacters = 0;
 
-  constructor(options: SegmentSpeechOptions) {
+  constructor(options: SegmentTimesOptions) {
     const { attempt, utterance, events, carryOver, aheadTicks } = options;
     this.#attempt = attempt;
     this.#utterance = utterance;
@@ -100,18 +100,18 @@ export class SegmentSpeech {
     // Offsets inside are the segment's own and shifted on the way out: its last word closes at its end, whatever text the
     // client adds later.
     this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
-    this.#timing = timingOf({
+    this.#times = responseTimesOf({
       text: segment.text,
       speakingRate: carryOver.rateOf(utterance.voiceIds),
       isSteady: attempt.hasSteadyTimes ?? false,
     });
-    this.#wasInVain = attempt.hasNoTimes === true || carryOver.isUntimed(utterance.voiceIds);
-    this.#alignment = new ResponseAlignment({
+    this.#expectsNoTimes = attempt.hasNoTimes === true || carryOver.isUntimed(utterance.voiceIds);
+    this.#search = new WordSearch({
       ...options,
       request: { text: segment.text, language: utterance.languageCode, format: attempt.sourceFormat },
-      isExpected: this.#wasInVain,
-      onFound: (words) => this.#timing.find(words),
-      onUnlike: () => this.#timing.dropFound(),
+      isExpected: this.#expectsNoTimes,
+      onFound: (words) => this.#times.find(words),
+      onUnlike: () => this.#times.dropFound(),
     });
     const joints = utterance.joints.map((at) => at - segment.start);
     this.#words = new WordTracker(wordsOf(segment.text, { joints, hasDirections: utterance.isExpressive }));
@@ -124,11 +124,11 @@ export class SegmentSpeech {
     // Such a chunk has nothing but its sound; an alignment without characters counts as none.
     const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
     const pauses = isMute && this.#pauseFinder.canHear ? this.#pauseFinder.push(audio) : undefined;
-    if (pauses !== undefined) this.#alignment.push(audio, audioSeconds * TICKS_PER_SECOND);
+    if (pauses !== undefined) this.#search.push(audio, audioSeconds * TICKS_PER_SECOND);
     if (!isMute) {
       this.#hasTimes = true;
       this.#pauseFinder.skip(audio);
-      this.#alignment.close();
+      this.#search.close();
     }
     this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses });
   }
@@ -149,20 +149,20 @@ export class SegmentSpeech {
 
   /** No times have come for what is rendered next: they may be behind, or there are none. */
   isUntimed(passedTicks: number): boolean {
-    return this.#timing.timedToSeconds * TICKS_PER_SECOND < passedTicks + TIMED_AHEAD_TICKS;
+    return this.#times.timedToSeconds * TICKS_PER_SECOND < passedTicks + TIMED_AHEAD_TICKS;
   }
 
   /** Has times estimated that have not come with all audio up to `takenTicks`, if that is enough. */
   estimate(passedTicks: number, takenTicks: number): void {
-    if (this.#wasInVain) this.#takeFound();
-    if (!this.isUntimed(passedTicks) || this.#alignment.isAwaited) return;
-    const untimedTicks = takenTicks - this.#timing.timedToSeconds * TICKS_PER_SECOND;
-    const awaitedTicks = this.#wasInVain ? AWAITED_AGAIN_TICKS : AWAITED_TICKS;
+    if (this.#expectsNoTimes) this.#takeFound();
+    if (!this.isUntimed(passedTicks) || this.#search.isAwaited) return;
+    const untimedTicks = takenTicks - this.#times.timedToSeconds * TICKS_PER_SECOND;
+    const awaitedTicks = this.#expectsNoTimes ? AWAITED_AGAIN_TICKS : AWAITED_TICKS;
     if (untimedTicks < Math.min(awaitedTicks, this.#aheadTicks * AWAITED_SHARE)) return;
-    this.#wasInVain = true;
-    if (this.#takeFound() || this.#alignment.isBusy) return;
+    this.#expectsNoTimes = true;
+    if (this.#takeFound() || this.#search.isBusy) return;
     const neededSeconds = (passedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND;
-    this.#emit(this.#timing.estimateUpTo({ neededSeconds }), { isLast: false });
+    this.#emit(this.#times.estimateUpTo({ neededSeconds }), { isLast: false });
   }
 
   /** It is cut there: times of what was heard have to be emitted now, be they estimated. */
@@ -170,32 +170,32 @@ export class SegmentSpeech {
     this.#takeFound();
     if (!this.isUntimed(ticks)) return;
     const neededSeconds = (ticks + TIMED_AHEAD_TICKS) / TICKS_PER_SECOND;
-    this.#emit(this.#timing.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
+    this.#emit(this.#times.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
   }
 
   /** End of the times read so far, seconds of the response; 0 where none has come. */
   get timedToSeconds(): number {
-    return this.#timing.timedToSeconds;
+    return this.#times.timedToSeconds;
   }
 
   /** All of its audio is there, but some of its words are still looked for. */
   get isAwaited(): boolean {
-    return this.#alignment.isAwaited;
+    return this.#search.isAwaited;
   }
 
   /** Listeners need what follows: the words are waited for no longer than a thread that is awake takes. */
   hurry(): void {
-    this.#alignment.hurry();
+    this.#search.hurry();
   }
 
   /** All of its audio is there. Idempotent. */
   endAudio(): void {
-    this.#alignment.end();
+    this.#search.end();
   }
 
   /** Idempotent. */
   close(): void {
-    this.#alignment.close();
+    this.#search.close();
   }
 
   /** The response broke off and is spoken up to where the events end: no more of it is timed. */
@@ -210,15 +210,15 @@ export class SegmentSpeech {
   finish({ speechTicks, soundTicks }: Pick<Source, "speechTicks" | "soundTicks">): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
-    this.#alignment.close();
+    this.#search.close();
     this.readAll();
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
-    this.#emit(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
+    this.#emit(this.#times.finish(audioSeconds, soundSeconds), { isLast: true });
     const { voiceIds } = this.#utterance;
-    const { speakingRate } = this.#timing;
+    const { speakingRate } = this.#times;
     if (speechTicks > 0) this.#carryOver.noteTimes(voiceIds, this.#hasTimes);
     if (speechTicks > 0 && !this.#hasTimes)
-      this.#counters[this.#alignment.isComplete ? "timesFound" : "timesGuessed"] += 1;
+      this.#counters[this.#search.isComplete ? "timesFound" : "timesGuessed"] += 1;
     if (speakingRate !== null) this.#carryOver.noteRate(voiceIds, speakingRate);
   }
 
@@ -226,7 +226,7 @@ export class SegmentSpeech {
   #readUpTo(seconds: number): void {
     let count = 0;
     for (const timing of this.#unread) {
-      if (this.#timing.timedToSeconds >= seconds) break;
+      if (this.#times.timedToSeconds >= seconds) break;
       this.#read(timing);
       count += 1;
     }
@@ -235,12 +235,12 @@ export class SegmentSpeech {
 
   #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses }: ChunkTiming): void {
     this.#timedCharacters += alignment?.characters.length ?? 0;
-    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses });
+    const timed = this.#times.push(alignment, normalizedAlignment, { audioSeconds, pauses });
     for (const segment of voiceSegments) this.#emitVoiceSegment(segment);
     const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
     if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {
       const { text } = this.#attempt.segment;
-      this.#normalized ??= new NormalizedTimes(text, (index) => this.#timing.textOffsetOf(index));
+      this.#normalized ??= new NormalizedTimes(text, (index) => this.#times.textOffsetOf(index));
       this.#normalized.push(normalizedAlignment, spoken, this.#readCharacters);
     }
     this.#readCharacters += spoken?.characters.length ?? 0;
@@ -249,7 +249,7 @@ export class SegmentSpeech {
 
   /** Whether there was any. */
   #takeFound(): boolean {
-    const found = this.#timing.takeFound();
+    const found = this.#times.takeFound();
     this.#emit(found, { isLast: false });
     return found !== null;
   }
@@ -275,7 +275,7 @@ export class SegmentSpeech {
 
   #offsetOf(characterIndex: number): number | undefined {
     const offset =
-      characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
+      characterIndex <= this.#timedCharacters ? this.#times.textOffsetOf(characterIndex) : undefined;
     return offset === undefined ? undefined : offset + this.#attempt.segment.start;
   }
 

@@ -4,7 +4,7 @@
 const TAG = /<\/?[a-zA-Z][^<>]{0,512}>/g;
 const BREAK = /^<break\b/i;
 
-export interface SpokenText {
+export interface SentText {
   /** What is sent. */
   readonly sent: string;
   /** As long as the text that was given, with blanks in the place of its tags: what times are found in. */
@@ -14,7 +14,7 @@ export interface SpokenText {
 }
 
 /** Tags are blanked, since services read them aloud; `breaks`: those for pauses are sent as they are. */
-export function spokenText(text: string, breaks: "taken" | "ignored"): SpokenText {
+export function sentText(text: string, breaks: "taken" | "ignored"): SentText {
   if (!text.includes("<")) return { sent: text, blanked: text, hasIgnored: false };
   let hasIgnored = false;
   const sent = text.replace(TAG, (tag) => {

@@ -15,7 +15,11 @@ export interface TimingOptions {
 }
 
 /** The timing of one upstream response. */
-export function timingOf({ text, speakingRate = null, isSteady = false }: TimingOptions): ResponseTimes {
+export function responseTimesOf({
+  text,
+  speakingRate = null,
+  isSteady = false,
+}: TimingOptions): ResponseTimes {
   const strict = new StrictTimes();
   const times = isSteady ? strict : new RepairedTimes(strict);
   return new ResponseTimes({ text, times, estimator: new AudioEstimator(speakingRate) });

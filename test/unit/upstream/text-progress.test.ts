@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SynthesisChunk, SynthesisRequest } from "../../../src/upstream/types.ts";
-import { TimedText } from "../../../src/upstream/vendors/timed-text.ts";
+import { TextProgress } from "../../../src/upstream/vendors/text-progress.ts";
 import { SPEECH } from "./rig.ts";
 
 const CHARACTER_SECONDS = 0.1;
@@ -29,7 +29,7 @@ function recordsOf(text: string, more: Partial<SynthesisChunk> = {}): SynthesisC
 }
 
 function endOf(records: readonly SynthesisChunk[], request: SynthesisRequest): () => void {
-  const timed = new TimedText(request);
+  const timed = new TextProgress(request);
   for (const record of records) timed.push(record);
   return () => timed.checkEnd();
 }

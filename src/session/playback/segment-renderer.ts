@@ -12,13 +12,13 @@ import type { Aligner } from "../../timing/aligner.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
-import { READ_AHEAD_TICKS, SegmentSpeech, TIMED_AHEAD_TICKS } from "../events/segment-speech.ts";
+import { READ_AHEAD_TICKS, SegmentTimes, TIMED_AHEAD_TICKS } from "../events/segment-times.ts";
 import { remainderOf } from "../remainder.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
 import { type KnownEnd, knownEndOf } from "./known-end.ts";
-import type { TimedSegment } from "./segment-queue.ts";
+import type { StagedSegment } from "./segment-queue.ts";
 import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice.ts";
 import type { Utterance } from "./utterance.ts";
 
@@ -37,10 +37,10 @@ const LEVEL_HELD_TICKS = 1000 * TICKS_PER_MS;
 /** Most audio that is held back because it may be part of a word: no word is longer. */
 const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 
-export interface SegmentPlayerOptions {
+export interface SegmentRendererOptions {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
-  /** What the players before have left, and this one leaves to those behind. */
+  /** What the segments before have left, and this one leaves to later ones. */
   readonly carryOver: CarryOver;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
@@ -73,16 +73,16 @@ interface Wanted {
 /** A response that broke off: not recovered yet; all its text is there; its rest comes with another response. */
 type BreakState = "open" | "whole" | "brokeOff";
 
-export class SegmentPlayer {
+export class SegmentRenderer {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
-  #segment: TimedSegment;
+  #segment: StagedSegment;
   #breakState: BreakState = "open";
   readonly #carryOver: CarryOver;
   readonly #source: Source;
   readonly events: SegmentEvents;
   /** null where nobody wants to know. */
-  readonly #timing: SegmentSpeech | null;
+  readonly #times: SegmentTimes | null;
   readonly #aheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
@@ -94,7 +94,7 @@ export class SegmentPlayer {
   #isLeadTrimmed = false;
   #isTailTrimmed = false;
 
-  constructor(options: SegmentPlayerOptions) {
+  constructor(options: SegmentRendererOptions) {
     const { attempt, utterance } = options;
     this.attempt = attempt;
     this.utterance = utterance;
@@ -110,7 +110,7 @@ export class SegmentPlayer {
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store, leveller);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
-    this.#timing = attempt.wantsTiming ? new SegmentSpeech({ ...options, events: this.events }) : null;
+    this.#times = attempt.wantsTiming ? new SegmentTimes({ ...options, events: this.events }) : null;
   }
 
   /** Audio taken from the attempt and not rendered yet. */
@@ -119,7 +119,7 @@ export class SegmentPlayer {
   }
 
   /** What is spoken of it: all that was asked for, unless the response broke off. */
-  get segment(): TimedSegment {
+  get segment(): StagedSegment {
     return this.#segment;
   }
 
@@ -154,7 +154,7 @@ export class SegmentPlayer {
   next(wanted: Wanted): Slice | undefined {
     if (!this.#look() || !this.#isLevelKnown) return undefined;
     if (this.#isAwaited && this.bufferedTicks <= 0 && wanted.neededTicks > 0) {
-      this.#timing?.hurry();
+      this.#times?.hurry();
       this.#look();
     }
     const freeTicks = Math.min(this.#endTicks, Math.max(wanted.neededTicks, this.#wholeTicks()));
@@ -164,7 +164,7 @@ export class SegmentPlayer {
     if (slice === undefined) return undefined;
     this.#renderedTicks += slice.ticks;
     // A slice for a long lead may be longer than what was read ahead of it.
-    this.#timing?.readAhead(this.#passedTicks);
+    this.#times?.readAhead(this.#passedTicks);
     return slice;
   }
 
@@ -184,15 +184,15 @@ export class SegmentPlayer {
   /** False where there is nothing to take yet. */
   #look(): boolean {
     this.#take(this.#lookaheadTicks);
-    if (this.#isAll && this.attempt.error === null) this.#timing?.endAudio();
+    if (this.#isAll && this.attempt.error === null) this.#times?.endAudio();
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
-    this.#timing?.readAhead(this.#passedTicks);
+    this.#times?.readAhead(this.#passedTicks);
     if (this.isUntimed) {
       this.#take(this.#untimedTicks);
-      if (this.#isAll && this.attempt.error === null) this.#timing?.endAudio();
-      this.#timing?.readAhead(this.#passedTicks);
+      if (this.#isAll && this.attempt.error === null) this.#times?.endAudio();
+      this.#times?.readAhead(this.#passedTicks);
       if (!this.#isAll || this.#isAwaited)
-        this.#timing?.estimate(this.#passedTicks, this.#source.receivedTicks);
+        this.#times?.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
     if (!this.#isTailTrimmed && this.#isAll && !this.#isAwaited) {
       this.#finishTiming();
@@ -214,7 +214,7 @@ export class SegmentPlayer {
 
   /** Its last words are still looked for in its audio, for a bounded time. */
   get #isAwaited(): boolean {
-    return this.#timing?.isAwaited === true;
+    return this.#times?.isAwaited === true;
   }
 
   /** The surplus in one piece or not at all; only the rest of a response may be shorter. */
@@ -241,8 +241,8 @@ export class SegmentPlayer {
    */
   #wholeTicks(): number {
     if (this.#isAll) return Number.POSITIVE_INFINITY;
-    const timing = this.#timing;
-    if (timing === null || timing.timedToSeconds === 0) {
+    const times = this.#times;
+    if (times === null || times.timedToSeconds === 0) {
       return this.bufferedTicks - Math.min(this.#source.trailingSilenceTicks, this.#trimTicks);
     }
     const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
@@ -265,8 +265,8 @@ export class SegmentPlayer {
     this.#take(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    this.#timing?.readAll();
-    const timedToSeconds = this.#timing?.timedToSeconds ?? 0;
+    this.#times?.readAll();
+    const timedToSeconds = this.#times?.timedToSeconds ?? 0;
     const { segment } = this.attempt;
     return knownEndOf({
       words: this.utterance.transcript.words.filter(({ start }) => start >= segment.start),
@@ -296,7 +296,7 @@ export class SegmentPlayer {
     this.#segment = { ...attempt.segment, text, end: spokenEnd };
     this.#segment.stages.end = Math.max(this.#segment.stages.start, clientEnd);
     this.events.breakOffAt({ spokenEnd, clientEnd });
-    this.#timing?.breakOff();
+    this.#times?.breakOff();
     // Where more was rendered, a little of the audio behind it: to fall to nothing.
     const leastTicks = this.#renderedTicks > 0 ? FADE_TICKS : 0;
     const keptTicks = ticks - this.#writeTicks;
@@ -333,13 +333,13 @@ export class SegmentPlayer {
 
   /**
    * The speech is cut there: takes what has come and was not rendered, with its timing, so that it can be spoken later, and
-   * emits late events of the speech that was heard. The player is over then; the slices are good until it is closed.
+   * emits late events of the speech that was heard. The segment is over then; the slices are good until it is closed.
    */
   takeRest(cutTicks: number): Slice[] {
     this.#take(Number.POSITIVE_INFINITY);
-    this.#timing?.readAll();
+    this.#times?.readAll();
     if (this.isWhole) this.#finishTiming();
-    else this.#timing?.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
+    else this.#times?.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
     this.events.emitUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
@@ -349,20 +349,20 @@ export class SegmentPlayer {
     }
   }
 
-  /** What was taken is no longer good once another player is made. */
+  /** What was taken is no longer good once another segment is rendered. */
   close(): void {
-    this.#timing?.close();
+    this.#times?.close();
     this.#carryOver.store = this.#source.close();
   }
 
   #finishTiming(): void {
     if (!this.isWhole) return;
-    this.#timing?.finish(this.#source);
+    this.#times?.finish(this.#source);
   }
 
   /** No times have come for what is rendered next: with all audio that may be in hand they can be estimated. */
   get isUntimed(): boolean {
-    return this.#timing?.isUntimed(this.#passedTicks) === true;
+    return this.#times?.isUntimed(this.#passedTicks) === true;
   }
 
   /** How far ahead of the audio rendered the response is taken: cues are made of all words that are there. */
@@ -388,7 +388,7 @@ export class SegmentPlayer {
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);
       this.events.preSkipTicks = this.#source.preSkipTicks;
-      this.#timing?.push(chunk, this.#source.speechTicks / TICKS_PER_SECOND);
+      this.#times?.push(chunk, this.#source.speechTicks / TICKS_PER_SECOND);
     }
   }
 
