@@ -52,9 +52,9 @@ export async function makeCall(call: Call): Promise<Run> {
   const first = await joined(call, call.session);
   const hearing = new Hearing(first);
   try {
-    const end = await say(first, hearing, call);
+    const { end, interruptedAt } = await say(first, hearing, call);
     if (end.kind === "done" && end.event.outcome === "done") await lastFrame(hearing, end.event.end_ms);
-    const said = { ...call, utteranceId: "first", isInterrupting: call.interruptMs !== null };
+    const said = { ...call, utteranceId: "first", interruptedAt };
     const verdict = judge(hearing.items, said, end);
     const struckMs = call.struckMs();
     const nextMs = await firstFrameOfNext(first, hearing, call);
@@ -100,9 +100,20 @@ async function left(connection: Connection): Promise<void> {
   await Promise.race([connection.close(), wait(2000)]);
 }
 
-async function say(connection: Connection, hearing: Hearing, call: Call): Promise<End> {
-  const refusal = call.isStreamed ? stream(connection, hearing, call) : speak(connection, call);
-  if (call.interruptMs !== null) void interruptLater(connection, hearing, call.interruptMs);
+/** `sent`: characters of the text so far. `interruptedAt`: the same when it was interrupted; null where it was not. */
+interface Progress {
+  sent: number;
+  interruptedAt: number | null;
+}
+
+type Said = Pick<Progress, "interruptedAt"> & { readonly end: End };
+
+async function say(connection: Connection, hearing: Hearing, call: Call): Promise<Said> {
+  const progress: Progress = { sent: 0, interruptedAt: null };
+  const refusal = call.isStreamed
+    ? stream(connection, hearing, call, progress)
+    : speak(connection, call, progress);
+  if (call.interruptMs !== null) void interruptLater(connection, hearing, call.interruptMs, progress);
   const end = hearing.first((items) => endOf(items, "first"), END_DEADLINE_MS);
   // An answer that is lost with its socket leaves open whether the utterance was taken.
   const refused = refusal.then(async (code): Promise<End | null> => {
@@ -111,12 +122,18 @@ async function say(connection: Connection, hearing: Hearing, call: Call): Promis
       code === "connection_lost" ? await hearing.first((items) => endOf(items, "first"), 1) : null;
     return later ?? { kind: "refused", code };
   });
-  return (await Promise.race([end, refused])) ?? { kind: "never" };
+  const first = (await Promise.race([end, refused])) ?? { kind: "never" };
+  return { end: first, interruptedAt: progress.interruptedAt };
 }
 
 /** The code with which it is refused or given up; null: its `utterance.done` tells. */
-async function speak(connection: Connection, { text, seed }: Call): Promise<string | null> {
+async function speak(
+  connection: Connection,
+  { text, seed }: Call,
+  progress: Progress,
+): Promise<string | null> {
   try {
+    progress.sent = text.length;
     await connection.say({ text, seed, utterance_id: "first" });
     return null;
   } catch (thrown) {
@@ -128,10 +145,12 @@ async function stream(
   connection: Connection,
   hearing: Hearing,
   { text, seed }: Call,
+  progress: Progress,
 ): Promise<string | null> {
   try {
     for (const token of tokensOf(text)) {
       connection.text(token, { utterance_id: "first", seed });
+      progress.sent += token.length;
       await wait(TOKEN_MS);
     }
     connection.end("first");
@@ -163,11 +182,18 @@ function codeOf(thrown: unknown): string {
   throw thrown;
 }
 
-async function interruptLater(connection: Connection, hearing: Hearing, ms: number): Promise<void> {
+async function interruptLater(
+  connection: Connection,
+  hearing: Hearing,
+  ms: number,
+  progress: Progress,
+): Promise<void> {
   await hearing.first((items) => (items.some(({ kind }) => kind === "frame") ? true : null), END_DEADLINE_MS);
   await wait(ms);
   // What has ended meanwhile can't be interrupted: that is no fault.
-  if (connection.isOpen) await connection.interrupt({ utterance_id: "first" }).catch(codeOf);
+  if (!connection.isOpen) return;
+  progress.interruptedAt = progress.sent;
+  await connection.interrupt({ utterance_id: "first" }).catch(codeOf);
 }
 
 function endOf(items: readonly Item[], utteranceId: string): End | null {
@@ -211,7 +237,7 @@ async function firstFrameOfNext(first: Connection, heard: Hearing, call: Call): 
     const items = hearing.items.slice(from);
     const end = endOf(items, utteranceId);
     if (code === null && end !== null) {
-      const verdict = judge(items, { utteranceId, text: NEXT_TEXT, truth: null, isInterrupting: false }, end);
+      const verdict = judge(items, { utteranceId, text: NEXT_TEXT, truth: null, interruptedAt: null }, end);
       if (verdict.outcome === "whole" && verdict.shortfalls.length === 0) {
         if (connection !== first) await left(connection);
         return items.find(({ kind }) => kind === "frame")?.wallMs ?? null;

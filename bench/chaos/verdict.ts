@@ -31,8 +31,8 @@ export interface Said {
   readonly text: string;
   /** The service's own audio of the whole text; null: nothing equal to it is promised. */
   readonly truth: Uint8Array | null;
-  /** Whether its own caller interrupts it: nobody else may. */
-  readonly isInterrupting: boolean;
+  /** Characters of the text that its own caller had sent when it interrupted it; null: it did not, and nobody else may. */
+  readonly interruptedAt: number | null;
 }
 
 export interface Verdict {
@@ -246,13 +246,16 @@ class Account {
   }
 
   #checkReceipt(): string {
-    if (!this.#said.isInterrupting) this.#shortfalls.push("interrupted, and its caller did not ask for it");
+    const { text, interruptedAt } = this.#said;
+    if (interruptedAt === null) this.#shortfalls.push("interrupted, and its caller did not ask for it");
     const receipt = this.#receipt;
     if (receipt === null) {
       this.#shortfalls.push("interrupted without a receipt");
       return INTERRUPTED;
     }
-    if (receipt.heard.text + receipt.unheard_text !== this.#said.text)
+    // A text that comes in tokens is cut before its rest has come.
+    const accepted = receipt.heard.text + receipt.unheard_text;
+    if (!text.startsWith(accepted) || accepted.length < (interruptedAt ?? text.length))
       this.#falseReceipts.push("the receipt's two texts are not the text");
     this.#checkClaim("receipt", receipt.heard.end);
     return INTERRUPTED;

@@ -62,8 +62,12 @@ const failed = (heard: number): End => done({ outcome: "failed", characters_spok
 const TRUTH = Buffer.concat(
   frames(0, 15).map((item) => (item.kind === "frame" ? item.bytes : new Uint8Array())),
 );
-const judged = (items: readonly Item[], end: End, truth: Uint8Array | null = null, isInterrupting = true) =>
-  judge(items, { utteranceId: "first", text: TEXT, truth, isInterrupting }, end);
+const judged = (
+  items: readonly Item[],
+  end: End,
+  truth: Uint8Array | null = null,
+  interruptedAt: number | null = TEXT.length,
+) => judge(items, { utteranceId: "first", text: TEXT, truth, interruptedAt }, end);
 const KEPT = { lostWords: 0, doubledWords: 0, shortfalls: [], falseReceipts: [] };
 
 describe("judge", () => {
@@ -131,12 +135,12 @@ describe("judge", () => {
   });
 
   it("finds a receipt that claims a word that was not sent", () => {
-    const receipt = (end: number): Item =>
+    const receipt = (end: number, accepted = TEXT.length): Item =>
       event({
         type: "interrupted",
         ...base,
         heard: { text: TEXT.slice(0, end), end, ms: 200, source: "estimate", bound_ms: 40 },
-        unheard_text: TEXT.slice(end),
+        unheard_text: TEXT.slice(end, accepted),
         resumable: true,
         next_ms: 200,
       });
@@ -146,8 +150,14 @@ describe("judge", () => {
     expect(judged([...heard, receipt(second)], cut)).toEqual({ outcome: "interrupted", ...KEPT });
     expect(judged([...heard, receipt(third)], cut).falseReceipts).toHaveLength(1);
     expect(judged(heard, cut).shortfalls).toEqual(["interrupted without a receipt"]);
-    expect(judged([...heard, receipt(second)], cut, null, false).shortfalls).toEqual([
+    expect(judged([...heard, receipt(second)], cut, null, null).shortfalls).toEqual([
       "interrupted, and its caller did not ask for it",
+    ]);
+    // It was interrupted while its text came: the receipt has what had been sent, or more.
+    const early = [...heard, receipt(second, third)];
+    expect(judged(early, cut, null, second)).toEqual({ outcome: "interrupted", ...KEPT });
+    expect(judged(early, cut, null, third + 1).falseReceipts).toEqual([
+      "the receipt's two texts are not the text",
     ]);
   });
 
