@@ -377,7 +377,7 @@ function openUpstreams({ options, config, log, clock, pacer, begun, ledger: open
     maxQueued: config.upstreamQueue,
     timeoutMs: config.upstreamTimeoutMs,
     patienceMs: config.upstreamPatienceMs,
-    onRead: () => pacer.catchUp(),
+    onRead: () => pacer.wakeOverdue(),
     log,
     clock,
     ledger,
@@ -472,7 +472,7 @@ async function openSessions(
     clock,
     counters,
     room: door.limits.received,
-    between: () => pacer.catchUp(),
+    between: () => pacer.wakeOverdue(),
   });
   const deps = {
     ...{ clock, pacer, upstream: speech, opusPool, aligner, blocks, log, counters, settings, sounds },

@@ -52,8 +52,8 @@ export class DeliveryGroup {
   readonly #cueStyle: string | null;
   readonly #log: EventLog;
   readonly #sent: SentAudio | null;
-  #frame: number;
-  #event: number;
+  #nextFrameIndex: number;
+  #nextEventIndex: number;
   #batch: Delivery[] = [];
   /** First event of the batch. */
   #batchEvent = 0;
@@ -67,16 +67,16 @@ export class DeliveryGroup {
     this.#cueStyle = options.cueStyle ?? null;
     this.#log = options.log;
     this.#sent = options.sent;
-    this.#frame = options.frame;
-    this.#event = options.event;
+    this.#nextFrameIndex = options.frame;
+    this.#nextEventIndex = options.event;
   }
 
   /** Next frame and event of the listeners in lockstep. */
   get frame(): number {
-    return this.#frame;
+    return this.#nextFrameIndex;
   }
   get event(): number {
-    return this.#event;
+    return this.#nextEventIndex;
   }
 
   /**
@@ -84,10 +84,14 @@ export class DeliveryGroup {
    * them. The frames are views into the rendition's ring: nothing may be pushed to it before they are sent.
    */
   collect(limitTicks: number): void {
-    if (this.#batch.length === 0) this.#batchEvent = this.#event;
-    const reached = this.#collect({ frame: this.#frame, event: this.#event }, limitTicks, this.#batch);
-    this.#frame = reached.frame;
-    this.#event = reached.event;
+    if (this.#batch.length === 0) this.#batchEvent = this.#nextEventIndex;
+    const reached = this.#collect(
+      { frame: this.#nextFrameIndex, event: this.#nextEventIndex },
+      limitTicks,
+      this.#batch,
+    );
+    this.#nextFrameIndex = reached.frame;
+    this.#nextEventIndex = reached.event;
   }
 
   /** Sends what was collected to every listener in lockstep; returns how many frames left for how many listeners in all. */
@@ -106,7 +110,11 @@ export class DeliveryGroup {
         this.#sendEvents(cursor, batch, frames);
         listeners -= 1;
       } else if (cursor.sendBatch(batch, frames) === "full") {
-        this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
+        this.fallBehind(cursor, {
+          frame: this.#nextFrameIndex,
+          event: this.#nextEventIndex,
+          isJoining: false,
+        });
       }
     }
     this.#count(batch, frames, listeners);
@@ -121,7 +129,7 @@ export class DeliveryGroup {
 
   /** First frame that this listener was not sent yet. */
   nextFrame(cursor: ListenerCursor): number {
-    return cursor.behind?.frame ?? this.#frame;
+    return cursor.behind?.frame ?? this.#nextFrameIndex;
   }
 
   /** The number of the last event that this listener was sent. */
@@ -131,7 +139,7 @@ export class DeliveryGroup {
 
   /** First event that this listener was not sent yet. */
   unsentEvent(cursor: ListenerCursor): number {
-    return cursor.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
+    return cursor.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#nextEventIndex);
   }
 
   /** Whether its listeners asked for this kind of event. */
@@ -166,7 +174,7 @@ export class DeliveryGroup {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
     cursor.dropFrames(frames);
     if (events.length > 0 && cursor.sendBatch(events, 0) === "full") {
-      this.fallBehind(cursor, { frame: this.#frame, event: this.#event, isJoining: false });
+      this.fallBehind(cursor, { frame: this.#nextFrameIndex, event: this.#nextEventIndex, isJoining: false });
     }
   }
 
@@ -192,7 +200,7 @@ export class DeliveryGroup {
 
   /** The oldest frame that a lossless listener still needs. */
   oldestNeededFrame(): number {
-    let oldest = this.#frame;
+    let oldest = this.#nextFrameIndex;
     for (const cursor of this.#behind) {
       if (cursor.policy === "lossless" && cursor.behind !== null)
         oldest = Math.min(oldest, cursor.behind.frame);
@@ -202,7 +210,7 @@ export class DeliveryGroup {
 
   /** The oldest event that anybody here still needs. */
   oldestNeededEvent(): number {
-    let oldest = this.#event;
+    let oldest = this.#nextEventIndex;
     for (const cursor of this.#behind) {
       if (cursor.behind !== null) oldest = Math.min(oldest, cursor.behind.event);
     }
@@ -211,7 +219,7 @@ export class DeliveryGroup {
 
   /** After an interruption: everybody goes on with the first frame behind the cut. */
   jumpTo(frame: number, emitGap: EmitGap): void {
-    this.#frame = frame;
+    this.#nextFrameIndex = frame;
     // The gap comes before the cut: from the cut on, frames are counted from another place.
     for (const cursor of this.#inLockstep) this.#emitDropped(cursor, emitGap);
     for (const cursor of this.#behind) {
@@ -242,14 +250,14 @@ export class DeliveryGroup {
   sendEventsBefore(cursor: ListenerCursor, ticks: number): void {
     const { behind } = cursor;
     if (behind === null && this.size > 1) return;
-    const from = behind?.event ?? this.#event;
+    const from = behind?.event ?? this.#nextEventIndex;
     const { end } = this.#log.before(from, ticks);
     const batch: Delivery[] = [];
     for (let event = from; event < end; event += 1) {
       const entry = this.#log.entry(event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
-    if (behind === null) this.#event = end;
+    if (behind === null) this.#nextEventIndex = end;
     else behind.event = end;
     cursor.sendBatch(batch, 0);
   }
@@ -257,13 +265,13 @@ export class DeliveryGroup {
   /** Every event that it missed, and only then the gap: a cut among them has moved the count of frames itself. */
   #catchUpEvents(cursor: ListenerCursor, behind: Behind, emitGap: EmitGap): void {
     const batch: Delivery[] = [];
-    const stop = Math.min(this.#event, behind.event + CATCH_UP_EVENTS);
+    const stop = Math.min(this.#nextEventIndex, behind.event + CATCH_UP_EVENTS);
     for (; behind.event < stop; behind.event += 1) {
       const entry = this.#log.entry(behind.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
-    if (cursor.sendBatch(batch, 0) === "full" || behind.event < this.#event) return;
-    this.#skip(cursor, { behind, toFrame: this.#frame, emitGap });
+    if (cursor.sendBatch(batch, 0) === "full" || behind.event < this.#nextEventIndex) return;
+    this.#skip(cursor, { behind, toFrame: this.#nextFrameIndex, emitGap });
     this.#rejoin(cursor);
   }
 
@@ -274,14 +282,14 @@ export class DeliveryGroup {
 
   #catchUpStep(cursor: ListenerCursor, behind: Behind): void {
     const batch: Delivery[] = [];
-    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(cursor, behind.frame));
+    const stopFrame = Math.min(this.#nextFrameIndex, behind.frame + this.#stepFrames(cursor, behind.frame));
     const reached = this.#collect(behind, Number.POSITIVE_INFINITY, batch, {
       frame: stopFrame,
-      event: this.#event,
+      event: this.#nextEventIndex,
     });
-    const isDone = reached.frame >= this.#frame;
+    const isDone = reached.frame >= this.#nextFrameIndex;
     // The group has sent these already, so nothing is left to wait for.
-    for (; isDone && reached.event < this.#event; reached.event += 1) {
+    for (; isDone && reached.event < this.#nextEventIndex; reached.event += 1) {
       const entry = this.#log.entry(reached.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }

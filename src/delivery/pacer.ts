@@ -4,7 +4,7 @@
  * played to, many that are due together are woken in groups, with a turn of the event loop between.
  *
  * A timer comes to its turn when all sockets have been read that had something: with a thousand answers on the way that
- * is 50 to 130 ms later (bench p4). So whoever reads calls `catchUp` between two pieces.
+ * is 50 to 130 ms later (bench p4). So whoever reads calls `wakeOverdue` between two pieces.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
 
@@ -104,7 +104,7 @@ export class Pacer {
   }
 
   /** Wakes what is due if the timer should have fired by now; a comparison where it should not. Never inside a wake. */
-  catchUp(): void {
+  wakeOverdue(): void {
     if (this.#timer === null || this.#clock.nowMs() < this.#timerSlot * SLOT_MS) return;
     this.#timer.cancel();
     this.#fire();

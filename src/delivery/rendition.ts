@@ -70,7 +70,7 @@ export class Rendition {
     this.#rtp = options.framing === "rtp" ? createPacketizer(options) : null;
     this.#maker = createFrameMaker(
       { format: options.format, frameMs: options.frameMs, opusPool: options.opusPool },
-      { frames: (bytes, frameBytes) => this.#take(bytes, frameBytes), error: options.onError },
+      { frames: (bytes, frameBytes) => this.#keep(bytes, frameBytes), error: options.onError },
     );
   }
 
@@ -204,8 +204,8 @@ export class Rendition {
   }
 
   /** Nobody listens for now. */
-  rest(): void {
-    this.#maker.rest();
+  releaseEncoder(): void {
+    this.#maker.releaseEncoder();
   }
 
   trim(index: number): void {
@@ -220,7 +220,7 @@ export class Rendition {
     return describeAudio(this, msOfTicks(this.startTicksOf(startIndex)));
   }
 
-  #take(bytes: Uint8Array, frameBytes: number): void {
+  #keep(bytes: Uint8Array, frameBytes: number): void {
     if (this.#rtp === null) this.#ring.append(bytes, frameBytes);
     else {
       for (let at = 0; at < bytes.byteLength; at += frameBytes) {

@@ -252,7 +252,7 @@ function play(session: Session, command: PlayCommand, payer: Payer): { utterance
   if (prepared_id !== undefined) return playPrepared(session, { ...command, prepared_id }, payer);
   if (sound === undefined) return playSound(session, command, payer);
   const options = admit(session, command, { characters: 0, payer });
-  const made = { format: generatedFormat(session.needs()), generated: generatedOf(sound) };
+  const made = { format: generatedFormat(session.renditionsInUse()), generated: generatedOf(sound) };
   const utterance = Utterance.ofSound(options, command, made);
   return { utterance, ahead: session.queue.add(utterance) };
 }

@@ -248,8 +248,8 @@ export class Session {
     return this.#deps;
   }
   /** What its listeners need now. */
-  needs(): Need[] {
-    return this.#output.needs();
+  renditionsInUse(): Need[] {
+    return this.#output.renditionsInUse();
   }
   get settings(): SessionSettings {
     return this.#deps.settings;
@@ -325,7 +325,7 @@ export class Session {
    * where sounds go on alone.
    */
   isSentOut(participant: Participant): boolean {
-    if (this.queue.renderer.head.isUnderOnly) return false;
+    if (this.queue.renderer.writeHead.isUnderOnly) return false;
     const last = this.queue.notOver.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
     return last.endTicks !== null && this.sentMsOf(participant) >= msOfTicks(last.endTicks);

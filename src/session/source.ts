@@ -1,5 +1,5 @@
 /**
- * Takes slices of a wanted length from the upstream's audio, placed on the timeline, whatever the upstream format: bytes of
+ * Takes slices of a wanted length from the upstream's audio, whatever the upstream format: bytes of
  * G.711 and PCM anywhere on a sample, Opus at its packets. A slice is decoded at most once, and only if a rendition
  * cannot take it as it is.
  */
@@ -22,7 +22,7 @@ const OPUS_SILENCE_SAMPLES = 960;
  * An Opus decoder that begins in the middle of speech hears these before: 200 ms. RFC 7845 section 4.6 asks for 80; behind
  * those a steady tone is still off by a tenth of its loudness, behind 160 by a hundredth.
  */
-export const OPUS_RISE_PACKETS = 10;
+export const OPUS_PREROLL_PACKETS = 10;
 
 /** Whether a source keeps the very bytes of such a format that it was given (Opus), and does not copy them. */
 export function keepsBytes(format: string): boolean {
@@ -51,7 +51,7 @@ export interface SilenceLimit {
  * packets of 20 ms, so it may be up to 20 ms shorter, or nothing at all.
  */
 export function silenceSlice(format: string, ticks: number): Slice {
-  const { codec, sampleRate } = framedFormat(format);
+  const { codec, sampleRate } = slicedFormat(format);
   const unit = codec === "opus" ? OPUS_SILENCE_SAMPLES : 1;
   const units = Math.max(0, Math.floor(ticks / (ticksPerSample(sampleRate) * unit)));
   const samples = units * unit;
@@ -92,7 +92,7 @@ export class Source {
 
   /** `store`: what another source has left on closing. `leveller`: what is taken goes through it; not for Opus. */
   constructor(format: string, store?: Uint8Array | null, leveller: Leveller | null = null) {
-    const { codec, sampleRate } = framedFormat(format);
+    const { codec, sampleRate } = slicedFormat(format);
     this.format = format;
     this.#codec = codec;
     this.#rate = sampleRate;
@@ -331,8 +331,8 @@ export class Source {
     const startSamples = this.#takenSamples;
     this.#takenSamples += samples;
     const before = this.#lastPackets;
-    const copied = packets.slice(-OPUS_RISE_PACKETS).map((packet) => Uint8Array.from(packet));
-    this.#lastPackets = [...before, ...copied].slice(-OPUS_RISE_PACKETS);
+    const copied = packets.slice(-OPUS_PREROLL_PACKETS).map((packet) => Uint8Array.from(packet));
+    this.#lastPackets = [...before, ...copied].slice(-OPUS_PREROLL_PACKETS);
     let pcm: Int16Array | null = null;
     return {
       format: this.format,
@@ -342,7 +342,7 @@ export class Source {
       pcm: () => {
         if (pcm !== null) return pcm;
         // Nobody needed samples until now: the decoder knows nothing of what is before.
-        if (this.#decodedSamples !== startSamples) this.#riseOpus(before);
+        if (this.#decodedSamples !== startSamples) this.#prerollOpus(before);
         this.#decodedSamples = startSamples + samples;
         pcm = this.#decodePackets(packets, samples);
         return pcm;
@@ -350,7 +350,7 @@ export class Source {
     };
   }
 
-  #riseOpus(packets: readonly Uint8Array[]): void {
+  #prerollOpus(packets: readonly Uint8Array[]): void {
     this.#opusDecoder ??= createOpusDecoder();
     this.#opusDecoder.reset();
     for (const packet of packets) this.#opusDecoder.decode(packet);
@@ -370,12 +370,12 @@ export class Source {
 }
 
 /** The facts of a format that can be cut into slices. Throws GatewayError "internal" for others. */
-function framedFormat(format: string): { codec: SampleCodec | "opus"; sampleRate: number } {
+function slicedFormat(format: string): { codec: SampleCodec | "opus"; sampleRate: number } {
   const facts = parseUpstreamFormat(format);
   if (facts === undefined || facts.codec === "mp3" || facts.codec === "wav") {
     throw new GatewayError(
       "internal",
-      `Source format can't be framed: ${format}, expected G.711, PCM or Opus`,
+      `Source format can't be cut into slices: ${format}, expected G.711, PCM or Opus`,
     );
   }
   return { codec: facts.codec, sampleRate: facts.sampleRate };

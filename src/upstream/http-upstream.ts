@@ -45,7 +45,7 @@ const AHEAD_HEADER = "x-voicewire-ahead-ms";
 const BEHIND_HEADER = "x-voicewire-behind-ms";
 const MAX_AHEAD_MS = 999_999;
 /** Group of speech that names no model. */
-const DEFAULT_GROUP = "default model";
+const DEFAULT_LIMIT_GROUP = "default model";
 /** What is passed on is waited for longer: a program asks, and not a conversation. */
 const FORWARD_PATIENCE = 3;
 
@@ -84,7 +84,7 @@ export class HttpUpstream {
     const stream = new SpeechStream(this.#dialectFor(request), handlers, cost);
     try {
       const { path, body } = wireRequest(request);
-      const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;
+      const { modelId = DEFAULT_LIMIT_GROUP, priority = 0, subject } = request;
       const wanted = { group: modelId, priority, subject };
       const asked = {
         method: "POST",

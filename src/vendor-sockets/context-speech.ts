@@ -191,8 +191,8 @@ export class ContextSpeech {
     const { limits, subject, ...deps } = this.#options.deps;
     const { firstAudioMs } = limits;
     const asked = { request: { ...request, subject }, text };
-    const onAnswer = (): void => this.pump();
-    return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onAnswer }), release };
+    const onNews = (): void => this.pump();
+    return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onNews }), release };
   }
 
   /** Does the next thing in order; false: something has to come first. */

@@ -20,7 +20,7 @@ export type AttemptDeps = Pick<
 /** Asks the upstream at once. `text`: all that is said in it. */
 export function startAttempt(
   { upstream, clock, counters, firstAudioMs, traced }: AttemptDeps,
-  asked: Pick<UpstreamAttemptOptions, "request" | "onAnswer"> & { readonly text: string },
+  asked: Pick<UpstreamAttemptOptions, "request" | "onNews"> & { readonly text: string },
 ): UpstreamAttempt {
   const { text, ...request } = asked;
   const range = { start: 0, end: text.length };

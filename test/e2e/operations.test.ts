@@ -123,7 +123,7 @@ it("the operations port may be fixed or off, is closed with the gateway, and sto
 });
 
 it("the pacer catches up behind each piece of speech that is read", async () => {
-  const catchUp = vi.spyOn(Pacer.prototype, "catchUp");
+  const catchUp = vi.spyOn(Pacer.prototype, "wakeOverdue");
   try {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);

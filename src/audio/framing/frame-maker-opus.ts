@@ -68,7 +68,7 @@ export class OpusFrameMaker implements FrameMaker {
   /** A frame that is half made is filled up with silence before it. */
   pushPassThrough(packet: Uint8Array): void {
     if (this.#isClosed) return;
-    this.#drain();
+    this.#flushResampler();
     this.#padPartial();
     const samples = opusPacketSamples48k(packet);
     if (samples !== this.#frameMs * 48) {
@@ -83,7 +83,7 @@ export class OpusFrameMaker implements FrameMaker {
 
   pushSilence(samples: number): void {
     if (this.#isClosed) return;
-    this.#drain();
+    this.#flushResampler();
     const atEncoder = (samples * this.#rate) / CLOCK_RATE + this.#silenceCarry;
     let left = Math.floor(atEncoder);
     this.#silenceCarry = atEncoder - left;
@@ -98,7 +98,7 @@ export class OpusFrameMaker implements FrameMaker {
    */
   flush(): number {
     if (this.#isClosed) return 0;
-    this.#drain();
+    this.#flushResampler();
     let padded = this.#padPartial();
     if (!this.#tail.isQuiet) {
       const frame = this.#partial.length;
@@ -124,7 +124,7 @@ export class OpusFrameMaker implements FrameMaker {
     this.#current = null;
   }
 
-  rest(): void {
+  releaseEncoder(): void {
     this.#retire();
   }
 
@@ -136,7 +136,7 @@ export class OpusFrameMaker implements FrameMaker {
     this.#current = null;
   }
 
-  #drain(): void {
+  #flushResampler(): void {
     this.#pushSamples(this.#converter.flush());
   }
 
@@ -225,7 +225,7 @@ export class OpusFrameMaker implements FrameMaker {
 
   /** The encoder at 24 kHz ends with the last whole frame; what is half made goes over to 48 kHz. */
   #useFullRate(): void {
-    this.#drain();
+    this.#flushResampler();
     const partial = this.#partial.subarray(0, this.#filled);
     const resampler = new Resampler({ fromRate: 24000, toRate: 48000 });
     const doubled = [resampler.push(partial), resampler.flush()];

@@ -49,19 +49,19 @@ export class SampleFrameMaker implements FrameMaker {
   }
 
   pushPassThrough(bytes: Uint8Array): void {
-    this.#drain();
+    this.#flushResampler();
     this.#reframer.push(bytes, this.#emit);
   }
 
   pushSilence(samples: number): void {
-    this.#drain();
+    this.#flushResampler();
     let bytes = samples * this.#bytesPerSample;
     const silence = new Uint8Array(Math.min(bytes, SILENCE_BYTES)).fill(this.#silence);
     for (; bytes > 0; bytes -= silence.length) this.#reframer.push(silence.subarray(0, bytes), this.#emit);
   }
 
   flush(): number {
-    this.#drain();
+    this.#flushResampler();
     return this.#reframer.flush(this.#emit) / this.#bytesPerSample;
   }
 
@@ -70,7 +70,7 @@ export class SampleFrameMaker implements FrameMaker {
     this.#reframer.reset();
   }
 
-  rest(): void {
+  releaseEncoder(): void {
     // Nothing here is scarce.
   }
 
@@ -80,7 +80,7 @@ export class SampleFrameMaker implements FrameMaker {
   }
 
   /** What is still in the resampler comes before whatever is pushed next. */
-  #drain(): void {
+  #flushResampler(): void {
     this.#pushSamples(this.#converter.flush());
   }
 

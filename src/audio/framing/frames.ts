@@ -35,7 +35,7 @@ export interface FrameMaker {
    * Nobody waits for more for now: an encoder goes back with its last packet. What was pushed comes out all the same; where
    * more is pushed, another encoder begins with the next frame.
    */
-  rest(): void;
+  releaseEncoder(): void;
   /** Idempotent; nothing is emitted any more. */
   close(): void;
 }

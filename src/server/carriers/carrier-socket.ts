@@ -71,7 +71,7 @@ class CarrierLine extends UwsBatchSocket<CarrierData, Wire> implements CallLine 
     return this.sendBatch(messages);
   }
 
-  protected override hand(message: Wire): number {
+  protected override sendItem(message: Wire): number {
     return this.ws.send(message, typeof message !== "string");
   }
 }

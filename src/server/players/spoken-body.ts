@@ -86,7 +86,7 @@ export class SpokenBody {
     });
     this.#body.begin();
     const { text } = request;
-    this.#run = startAttempt(options, { request, text, onAnswer: () => this.#pump() });
+    this.#run = startAttempt(options, { request, text, onNews: () => this.#pump() });
   }
 
   /** The client has gone: the upstream's request ends, and the response is not touched any more. Idempotent. */

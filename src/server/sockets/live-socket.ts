@@ -93,7 +93,7 @@ export class SocketListener extends UwsBatchSocket<Kept, Delivery> implements Cl
   }
 
   /** Frames are binary messages, events are text. */
-  protected override hand(item: Delivery): number {
+  protected override sendItem(item: Delivery): number {
     return item instanceof Uint8Array
       ? this.ws.send(item, true)
       : this.ws.send(item.json(this.#offsets), false);
@@ -117,7 +117,7 @@ class ArrivedUwsSocket extends UwsBatchSocket<Kept, RelayItem> implements Arrive
     this.sendOne(JSON.stringify(closingEvent(error)));
   }
 
-  protected override hand({ bytes, isBinary }: RelayItem): number {
+  protected override sendItem({ bytes, isBinary }: RelayItem): number {
     return this.ws.send(bytes, isBinary);
   }
 }

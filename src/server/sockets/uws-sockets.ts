@@ -72,7 +72,7 @@ export abstract class UwsBatchSocket<T, M> extends UwsSocket<T> {
   #worst = SENT;
 
   /** Gives one message to the library and returns its answer. */
-  protected abstract hand(message: M): number;
+  protected abstract sendItem(message: M): number;
 
   /** In order; nothing more behind one that is dropped. */
   protected sendBatch(messages: readonly M[]): SendResult {
@@ -88,7 +88,7 @@ export abstract class UwsBatchSocket<T, M> extends UwsSocket<T> {
   /** Made once: a closure for each batch and listener would be garbage 10,000 times a second. */
   readonly #write = (): void => {
     for (const message of this.#batch) {
-      const answer = this.hand(message);
+      const answer = this.sendItem(message);
       if (answer === SENT) continue;
       this.#worst = answer;
       if (answer === DROPPED) return;

@@ -30,7 +30,7 @@ export class WyomingSpeech {
     const { socket, request } = options;
     this.#socket = socket;
     this.#counters = options.counters;
-    this.#run = startAttempt(options, { request, text: request.text, onAnswer: () => this.pump() });
+    this.#run = startAttempt(options, { request, text: request.text, onNews: () => this.pump() });
   }
 
   /** Resolves once all of it is written; rejects with what went wrong. */

@@ -55,7 +55,7 @@ export class SegmentEvents {
   #cueWords: TimedWord[] = [];
   /** Once all its cues are made: where the text behind it begins, and how long the last one may stay. */
   cuesEnd: { readonly next: number; readonly untilSeconds: number } | null = null;
-  #droppedLeadTicks = 0;
+  #droppedLeadingTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
   #breakOff: BreakOff | null = null;
   readonly #visemes: VisemeEvents;
@@ -77,8 +77,8 @@ export class SegmentEvents {
   }
 
   /** Silence was taken off the beginning. Before any time of the segment is noted. */
-  dropLead(ticks: number): void {
-    this.#droppedLeadTicks = ticks;
+  dropLeading(ticks: number): void {
+    this.#droppedLeadingTicks = ticks;
   }
 
   /** The segment's audio ends here, ticks from its beginning. */
@@ -324,7 +324,7 @@ export class SegmentEvents {
 
   /** Where on the timeline a moment of the response is. */
   ticksAt(seconds: number): number {
-    const ticks = this.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND) - this.#droppedLeadTicks;
+    const ticks = this.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND) - this.#droppedLeadingTicks;
     return this.#baseTicks + Math.max(0, Math.min(ticks, this.#endTicks));
   }
 

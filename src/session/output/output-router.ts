@@ -89,8 +89,8 @@ export class OutputRouter {
     this.#options = options;
   }
 
-  /** Every rendition that an utterance has to serve. */
-  needs(): Need[] {
+  /** What the audio of an utterance has to be made into. */
+  renditionsInUse(): Need[] {
     return [...this.#renditions].flatMap(([key, rendition]) => (this.#idle.has(key) ? [] : [rendition]));
   }
 
@@ -211,7 +211,7 @@ export class OutputRouter {
       else {
         this.#idle.set(key, { rendition, sinceTicks: keptFromTicks });
         // Its encoder is somebody else's meanwhile: where speech waits for the listener, that may be long.
-        rendition.rest();
+        rendition.releaseEncoder();
       }
     }
   }

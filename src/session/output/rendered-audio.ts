@@ -14,10 +14,10 @@ import { Rendition, type RenditionOptions, type RenditionShape } from "../../del
 import { type Clock, soon } from "../../kit/clock.ts";
 import { TICKS_PER_MS, ticksPerSample } from "../../timing/ticks.ts";
 import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "../route.ts";
-import { OPUS_RISE_PACKETS } from "../source.ts";
+import { OPUS_PREROLL_PACKETS } from "../source.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 
-const OPUS_RISE_TICKS = OPUS_RISE_PACKETS * UPSTREAM_OPUS_PACKET_MS * TICKS_PER_MS;
+const OPUS_PREROLL_TICKS = OPUS_PREROLL_PACKETS * UPSTREAM_OPUS_PACKET_MS * TICKS_PER_MS;
 const OPUS_RATE = 48_000;
 
 type KeptSlice = PlacedSlice["slice"];
@@ -46,7 +46,7 @@ export function renditionFrom(
 ): Rendition {
   const frameTicks = options.frameMs * TICKS_PER_MS;
   const firstTicks = startOf(rendered, fromTicks, frameTicks);
-  const startTicks = hasRunUp(rendered, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
+  const startTicks = hasPreroll(rendered, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
   let isJoined = false;
   const rendition = new Rendition({
     ...options,
@@ -82,7 +82,11 @@ function startOf(rendered: RenderedAudio, fromTicks: number, frameTicks: number)
  * Whether a frame before the first is rendered as well: a resampler that begins in the middle of speech rises from silence, and
  * whoever had this audio in other frames would hear that. An encoder's first frame stands alone: its decoder begins there too.
  */
-function hasRunUp(rendered: RenderedAudio, firstTicks: number, { format, frameMs }: RenditionShape): boolean {
+function hasPreroll(
+  rendered: RenderedAudio,
+  firstTicks: number,
+  { format, frameMs }: RenditionShape,
+): boolean {
   if (AUDIO_FORMATS[format].codec === "opus" || firstTicks >= rendered.writeTicks) return false;
   const fromTicks = firstTicks - frameMs * TICKS_PER_MS;
   return fromTicks >= Math.max(rendered.recent.startTicks ?? firstTicks, rendered.utteranceTicks ?? 0);
@@ -101,7 +105,7 @@ function pushKept(rendition: Rendition, startTicks: number, rendered: RenderedAu
     atTicks = ticks;
   };
   try {
-    for (const kept of rendered.recent.since(startTicks - OPUS_RISE_TICKS)) {
+    for (const kept of rendered.recent.since(startTicks - OPUS_PREROLL_TICKS)) {
       padTo(kept.startTicks);
       const { slice } = kept;
       const doneTicks = atTicks - kept.startTicks;

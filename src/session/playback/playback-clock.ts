@@ -21,7 +21,7 @@ const LATE_WAKE_MS = 5;
 const WAKE_GRID_MS = 20;
 
 /** With so much to play, listeners don't notice when encoded frames are gathered for `GATHER_MS`. */
-const CALM_HELD_MS = 100;
+const CALM_BUFFERED_MS = 100;
 const GATHER_MS = 8;
 
 /** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
@@ -66,7 +66,7 @@ export class PlaybackClock {
   readonly #options: PlaybackClockOptions;
   readonly #playhead = new Playhead();
   readonly #burstHead = new Playhead();
-  readonly #paced: PacedEntry;
+  readonly #wake: PacedEntry;
   #nextBatchMs = 0;
   /** When it last rendered, less had come than listeners should be sent. */
   #isUnderrun = true;
@@ -78,13 +78,13 @@ export class PlaybackClock {
   /** When it last rendered or sent. */
   #wokenMs = 0;
   #isAdvancing = false;
-  #isReleaseDue = false;
+  #isEncodedSendDue = false;
   #encodedTimer: Timer | null = null;
   #isClosed = false;
 
   constructor(options: PlaybackClockOptions) {
     this.#options = options;
-    this.#paced = options.pacer.register({ tick: (nowMs) => this.#tick(nowMs), send: () => this.#send() });
+    this.#wake = options.pacer.register({ tick: (nowMs) => this.#tick(nowMs), send: () => this.#send() });
   }
 
   /** Where a listener without delay is now. */
@@ -118,7 +118,7 @@ export class PlaybackClock {
   close(): void {
     this.#isClosed = true;
     this.#encodedTimer?.cancel();
-    this.#paced.cancel();
+    this.#wake.cancel();
   }
 
   /** There may be more to render: act now if a listener waits for it, else the pacer will. */
@@ -151,12 +151,12 @@ export class PlaybackClock {
     const endTicks = queue.nextEndTicks ?? Number.POSITIVE_INFINITY;
     this.#endMs = this.#playhead.msAt(endTicks);
     if (this.#isAudioAwaited || requests.isReading || renderer.hasUnread || output.isEmpty) return;
-    const leadTicks = (this.#renderedMs + this.#encodedMs) * TICKS_PER_MS;
+    const leadTicks = (this.#neededMs + this.#encodedMs) * TICKS_PER_MS;
     this.#calmUntilMs = this.#playhead.msAt(Math.min(queue.writeTicks - leadTicks, endTicks));
   }
 
   /** How far ahead of the playhead audio has to be rendered. A frame that starts inside the lead has to be whole. */
-  get #renderedMs(): number {
+  get #neededMs(): number {
     const { isEmpty, demand } = this.#options.output;
     return isEmpty ? 0 : Math.max(MIN_RENDERED_MS, demand.maxLeadMs + demand.maxFrameMs);
   }
@@ -179,13 +179,13 @@ export class PlaybackClock {
   #render(nowMs: number): void {
     if (this.#isAdvancing || this.#isClosed) return;
     if (this.#options.pacer.isHeld(nowMs)) {
-      this.#paced.wakeAt(nowMs + HELD_MS);
+      this.#wake.wakeAt(nowMs + HELD_MS);
       return;
     }
     this.#isAdvancing = true;
     this.#calmUntilMs = 0;
     const { queue, output, requests } = this.#options;
-    if (output.demand.hasRealtime || output.isEmpty) this.#advancePaced(nowMs);
+    if (output.demand.hasRealtime || output.isEmpty) this.#advanceRealtime(nowMs);
     else this.#advanceBurst();
     queue.endPassed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collectAndTrim(nowMs);
@@ -196,17 +196,17 @@ export class PlaybackClock {
     this.#schedule(nowMs);
   }
 
-  #advancePaced(nowMs: number): void {
+  #advanceRealtime(nowMs: number): void {
     const { queue, renderer, output } = this.#options;
     const startTicks = queue.writeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     const maySpeak = this.#options.maySpeak();
-    const renderedTicks = playheadTicks + this.#renderedMs * TICKS_PER_MS;
+    const neededTicks = playheadTicks + this.#neededMs * TICKS_PER_MS;
     const limitTicks = output.losslessLimitTicks();
-    const neededUntilTicks = Math.min(renderedTicks, limitTicks);
-    const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
+    const neededUntilTicks = Math.min(neededTicks, limitTicks);
+    const untilTicks = Math.min(neededTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
-    const underOnlyMs = Math.min(this.#renderedMs, UNDER_ONLY_AHEAD_MS + output.demand.maxFrameMs);
+    const underOnlyMs = Math.min(this.#neededMs, UNDER_ONLY_AHEAD_MS + output.demand.maxFrameMs);
     const underOnlyTicks = Math.min(playheadTicks + underOnlyMs * TICKS_PER_MS, limitTicks);
     const wasRendered =
       maySpeak && renderer.render({ untilTicks, neededUntilTicks, surplusTicks, underOnlyTicks });
@@ -271,7 +271,7 @@ export class PlaybackClock {
   #send(): void {
     if (this.#isClosed) return;
     const { output, renderer, clock, onSending } = this.#options;
-    const { unsent } = renderer.head;
+    const { unsent } = renderer.writeHead;
     onSending?.();
     if (output.send() === 0) return;
     if (!unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
@@ -280,7 +280,7 @@ export class PlaybackClock {
   /** A multiple of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
     const steps = Math.floor(this.#options.output.demand.minLeadMs / 3 / WAKE_GRID_MS);
-    const mostMs = this.#options.renderer.head.isUnderOnly ? UNDER_ONLY_BATCH_MS : 100;
+    const mostMs = this.#options.renderer.writeHead.isUnderOnly ? UNDER_ONLY_BATCH_MS : 100;
     return Math.min(mostMs, Math.max(1, steps) * WAKE_GRID_MS);
   }
 
@@ -301,7 +301,7 @@ export class PlaybackClock {
       // awake, which costs half of what waking for each alone does.
       this.#nextBatchMs = Math.max(Math.floor(nextMs / WAKE_GRID_MS) * WAKE_GRID_MS, Math.ceil(nowMs) + 1);
     }
-    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(this.#endMs, nowMs)));
+    this.#wake.wakeAt(Math.min(this.#nextBatchMs, Math.max(this.#endMs, nowMs)));
   }
 
   /**
@@ -309,11 +309,11 @@ export class PlaybackClock {
    * frames have enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
    */
   sendEncodedSoon(): void {
-    if (this.#isReleaseDue) return;
-    this.#isReleaseDue = true;
+    if (this.#isEncodedSendDue) return;
+    this.#isEncodedSendDue = true;
     const { clock, output } = this.#options;
-    const heldTicks = output.encodedSentTicks - this.playheadTicks;
-    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) soon(clock, () => this.#sendEncoded(clock.nowMs()));
+    const bufferedTicks = output.encodedSentTicks - this.playheadTicks;
+    if (bufferedTicks < CALM_BUFFERED_MS * TICKS_PER_MS) soon(clock, () => this.#sendEncoded(clock.nowMs()));
     else {
       // What has fallen due since the last wake leaves with the next one: alone it would cost as much.
       const wokenMs = this.#wokenMs;
@@ -323,7 +323,7 @@ export class PlaybackClock {
 
   /** Sends what was due at `dueMs`. */
   #sendEncoded(dueMs: number): void {
-    this.#isReleaseDue = false;
+    this.#isEncodedSendDue = false;
     this.#encodedTimer = null;
     if (this.#isClosed) return;
     this.#collectAndTrim(dueMs);

@@ -68,7 +68,7 @@ export class PlaybackQueue {
       writeTicks: () => this.writeTicks,
       segmentRendererOf: (attempt) => this.renderer.segmentRendererOf(attempt),
       onTaken: options.onTaken,
-      onAnswer: () => {
+      onNews: () => {
         this.renderer.recover();
         this.requestNext();
         options.onProgress();
@@ -90,7 +90,7 @@ export class PlaybackQueue {
         writeStarted(options.writer, utterance, spokenStart);
       },
       onEnded: (utterance) =>
-        this.#settle(utterance, () => utterance.end(this.renderer.head.endUtterance(utterance))),
+        this.#settle(utterance, () => utterance.end(this.renderer.writeHead.endUtterance(utterance))),
       onFailed: (utterance, error) => this.#fail(utterance, error),
       onSegmentEnded: () => this.requestNext(),
     });
@@ -115,11 +115,11 @@ export class PlaybackQueue {
 
   /** End of all audio rendered. */
   get writeTicks(): number {
-    return this.renderer.head.ticks;
+    return this.renderer.writeHead.ticks;
   }
   /** The rendered audio, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
-    const { recent, ticks: writeTicks } = this.renderer.head;
+    const { recent, ticks: writeTicks } = this.renderer.writeHead;
     const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
     const current = this.#utterances.findLast(
       ({ startTicks }) => startTicks !== null && startTicks <= placeTicks,
@@ -129,12 +129,13 @@ export class PlaybackQueue {
       recent,
       utteranceTicks: current?.startTicks ?? null,
       isOpen:
-        this.renderer.head.isUnderOnly || this.#utterances.some(({ state }) => state.kind === "speaking"),
+        this.renderer.writeHead.isUnderOnly ||
+        this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.renderer.head.recent.bytes;
+    return this.renderer.writeHead.recent.bytes;
   }
   /** The audio that has come of the utterance's segment that is being rendered. */
   comingOf(utterance: Utterance): ComingAudio | null {
@@ -199,7 +200,7 @@ export class PlaybackQueue {
 
   /** Ends every utterance that the playhead has passed, where it stands at `playheadTicks`. */
   endPassed(playheadTicks: number): void {
-    this.renderer.head.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
+    this.renderer.writeHead.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
     for (;;) {
       const [first] = this.#utterances;
       if (!first?.isSettled || (first.endTicks ?? 0) > playheadTicks) return;
@@ -221,7 +222,7 @@ export class PlaybackQueue {
   /** Sounds under speech that are to end are over, where none is made. */
   endStopped(): void {
     const isSpeaking = this.#utterances.some(({ state }) => state.kind === "speaking");
-    if (!isSpeaking && !this.renderer.head.isUnderOnly) this.renderer.head.endStopped();
+    if (!isSpeaking && !this.renderer.writeHead.isUnderOnly) this.renderer.writeHead.endStopped();
   }
 
   // ---- what changes it -------------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ export class PlaybackQueue {
 
   /** After a cut: the timeline goes on at `writeTicks`; these utterances are said again, before all others. */
   restart(writeTicks: number, rewound: readonly Utterance[]): void {
-    this.renderer.head.cutTo(writeTicks);
+    this.renderer.writeHead.cutTo(writeTicks);
     for (const utterance of rewound) {
       this.#remove(utterance);
       utterance.rewind(this.#options.deps.clock.nowMs());
@@ -340,7 +341,7 @@ export class PlaybackQueue {
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
-      recent: this.renderer.head.recent,
+      recent: this.renderer.writeHead.recent,
       segmentRenderer,
       coming: this.comingOf(utterance),
       behind: segmentRenderer === null ? attempts : attempts.slice(1),
@@ -391,7 +392,7 @@ export class PlaybackQueue {
     this.#abort(utterance);
     writeError(writer, { utterance, error, atTicks: this.writeTicks });
     this.#settle(utterance, () =>
-      utterance.fail(this.renderer.head.endUtterance(utterance), { error, lost }),
+      utterance.fail(this.renderer.writeHead.endUtterance(utterance), { error, lost }),
     );
     this.requestNext();
   }

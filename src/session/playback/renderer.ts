@@ -1,5 +1,5 @@
 /**
- * Renders the answers of the upstream to the listeners: takes them in the order of their requests, one segment after the other,
+ * Places the answers of the upstream on the timeline: takes them in the order of their requests, one segment after the other,
  * and pushes their audio at the write head, never further than it is asked to.
  */
 
@@ -45,14 +45,14 @@ export interface RendererOptions extends WriteHeadOptions {
 }
 
 export class Renderer {
-  readonly head: WriteHead;
+  readonly writeHead: WriteHead;
   readonly #options: RendererOptions;
   readonly #carryOver = new CarryOver();
   #segmentRenderer: SegmentRenderer | null = null;
 
   constructor(options: RendererOptions) {
     this.#options = options;
-    this.head = new WriteHead(options);
+    this.writeHead = new WriteHead(options);
   }
 
   /** Renders the segment that is under way, where that is of this attempt. */
@@ -67,22 +67,22 @@ export class Renderer {
 
   /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was rendered. */
   render(limits: RenderLimits): boolean {
-    const before = this.head.ticks;
+    const before = this.writeHead.ticks;
     for (;;) {
-      const isEnough = this.head.ticks >= limits.untilTicks;
+      const isEnough = this.writeHead.ticks >= limits.untilTicks;
       const segmentRenderer = isEnough
         ? this.#segmentRenderer
         : (this.#segmentRenderer ?? this.#nextSegmentRenderer());
       if (segmentRenderer === null) {
         // Between the segments of an utterance as little is put as anywhere in it.
         if ((this.#options.current()?.startTicks ?? null) === null)
-          this.head.goOnUnderOnly(limits.underOnlyTicks);
+          this.writeHead.goOnUnderOnly(limits.underOnlyTicks);
         break;
       }
       try {
         if (isEnough) {
           segmentRenderer.look();
-          segmentRenderer.emitUpTo(this.head.ticks);
+          segmentRenderer.emitUpTo(this.writeHead.ticks);
           break;
         }
         const slice = segmentRenderer.next({
@@ -91,15 +91,15 @@ export class Renderer {
           surplusTicks: limits.surplusTicks,
         });
         if (slice !== undefined) {
-          this.head.push(slice);
-          segmentRenderer.emitUpTo(this.head.ticks);
+          this.writeHead.push(slice);
+          segmentRenderer.emitUpTo(this.writeHead.ticks);
         } else if (segmentRenderer.isOver) this.#finish(segmentRenderer);
         else break;
       } catch (thrown) {
         this.#options.onFailed(segmentRenderer.utterance, toGatewayError(thrown));
       }
     }
-    return this.head.ticks > before;
+    return this.writeHead.ticks > before;
   }
 
   /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
@@ -122,7 +122,7 @@ export class Renderer {
 
   /** Somebody asks for captions while `utterances` are spoken: those that have begun get some. */
   layOutCues(utterances: readonly Utterance[]): void {
-    this.head.layOutCues(utterances, this.#segmentRenderer);
+    this.writeHead.layOutCues(utterances, this.#segmentRenderer);
   }
 
   /** Pushes no more of the utterance. */
@@ -139,11 +139,11 @@ export class Renderer {
   /** Idempotent. */
   close(): void {
     this.#close();
-    this.head.recent.clear();
+    this.writeHead.recent.clear();
   }
 
   #pushTicksTo(ticks: number): number {
-    return Math.ceil((ticks - this.head.ticks) / PUSH_TICKS) * PUSH_TICKS;
+    return Math.ceil((ticks - this.writeHead.ticks) / PUSH_TICKS) * PUSH_TICKS;
   }
 
   /** The oldest request, to be rendered once it has audio; utterances that turn out empty end here. */
@@ -159,17 +159,17 @@ export class Renderer {
     const { attempt, utterance } = open;
     if (!attempt.hasChunk && !attempt.isComplete) return null;
     if (utterance.startTicks === null && attempt.hasChunk) {
-      this.#options.onBegun(utterance, this.head.moveToFrameEnd(), attempt.segment.start);
+      this.#options.onBegun(utterance, this.writeHead.moveToFrameEnd(), attempt.segment.start);
     }
-    this.head.startSegment(utterance, attempt);
+    this.writeHead.startSegment(utterance, attempt);
     const { settings } = this.#options.deps;
-    open.asked.startTicks = this.head.ticks;
+    open.budgeted.startTicks = this.writeHead.ticks;
     try {
       this.#segmentRenderer = new SegmentRenderer({
         attempt,
         utterance,
         carryOver: this.#carryOver,
-        baseTicks: this.head.ticks,
+        baseTicks: this.writeHead.ticks,
         writer: this.#options.writer,
         aheadTicks: Math.min(settings.aheadMs, attempt.mostAheadMs ?? settings.aheadMs) * TICKS_PER_MS,
         trimTicks: utterance.isSound ? 0 : settings.trimMs * TICKS_PER_MS,
@@ -199,12 +199,12 @@ export class Renderer {
     const isLastOfUtterance = utterance.isExhausted && !requests.isFurther(utterance);
     segmentRenderer.finish();
     if (attempt.error !== null)
-      emitRecovered(segmentRenderer, { ...this.#options, atTicks: this.head.ticks });
+      emitRecovered(segmentRenderer, { ...this.#options, atTicks: this.writeHead.ticks });
     else if (attempt.requestId !== null) utterance.noteRequest(attempt.requestId);
-    this.head.endSegment(segmentRenderer);
+    this.writeHead.endSegment(segmentRenderer);
     this.#close();
     const open = requests.first;
-    if (open !== undefined) open.asked.endTicks = this.head.ticks;
+    if (open !== undefined) open.budgeted.endTicks = this.writeHead.ticks;
     requests.shift();
     if (isLastOfUtterance) {
       utterance.levels?.learn();

@@ -1,5 +1,5 @@
 /**
- * The segment that is being rendered to the listeners now: takes its attempt's chunks one by one, trims the silence at both
+ * Places a segment on the timeline: takes its attempt's chunks one by one, trims the silence at both
  * ends, and turns audio into slices and alignment into events on the session's timeline, never further than it is
  * asked to.
  */
@@ -23,7 +23,7 @@ import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
-const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
+const KEEP_LEADING_TICKS = 20 * TICKS_PER_MS;
 const KEEP_TAIL_TICKS = 60 * TICKS_PER_MS;
 /** Where a sound meets another without silence between, it rises and falls in this. */
 const FADE_TICKS = 3 * TICKS_PER_MS;
@@ -88,10 +88,10 @@ export class SegmentRenderer {
   readonly #isFollowed: () => boolean;
   readonly #baseTicks: number;
   #renderedTicks = 0;
-  #droppedLeadTicks = 0;
+  #droppedLeadingTicks = 0;
   #droppedTailTicks = 0;
-  #pausedTicks = 0;
-  #isLeadTrimmed = false;
+  #behindBreakTicks = 0;
+  #isStartTrimmed = false;
   #isTailTrimmed = false;
 
   constructor(options: SegmentRendererOptions) {
@@ -115,7 +115,9 @@ export class SegmentRenderer {
 
   /** Audio taken from the attempt and not rendered yet. */
   get bufferedTicks(): number {
-    return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#renderedTicks;
+    return (
+      this.#source.receivedTicks - this.#droppedLeadingTicks - this.#droppedTailTicks - this.#renderedTicks
+    );
   }
 
   /** What is spoken of it: all that was asked for, unless the response broke off. */
@@ -135,7 +137,7 @@ export class SegmentRenderer {
 
   /** Nothing left to push and nothing will come. */
   get isOver(): boolean {
-    return this.#isAll && !this.#source.hasAudio && !this.#isAwaited;
+    return this.#hasAllCome && !this.#source.hasAudio && !this.#areWordsAwaited;
   }
 
   /**
@@ -144,7 +146,7 @@ export class SegmentRenderer {
    */
   get trailingSilenceTicks(): number {
     const breakTicks = lastBreakTicks(this.#segment.text) ?? 0;
-    return Math.max(this.#pausedTicks, this.#source.trailingSilenceTicks - breakTicks);
+    return Math.max(this.#behindBreakTicks, this.#source.trailingSilenceTicks - breakTicks);
   }
 
   /**
@@ -153,7 +155,7 @@ export class SegmentRenderer {
    */
   next(wanted: Wanted): Slice | undefined {
     if (!this.#look() || !this.#isLevelKnown) return undefined;
-    if (this.#isAwaited && this.bufferedTicks <= 0 && wanted.neededTicks > 0) {
+    if (this.#areWordsAwaited && this.bufferedTicks <= 0 && wanted.neededTicks > 0) {
       this.#times?.hurry();
       this.#look();
     }
@@ -176,7 +178,7 @@ export class SegmentRenderer {
     return this.attempt.isComplete && !this.#isTailTrimmed;
   }
 
-  /** Reads what has come, so that its events leave in time, and takes nothing. Throws what breaks the audio. */
+  /** Reads what has come, so that its events leave in time, and gives no slice. Throws what breaks the audio. */
   look(): void {
     if (this.hasUnread) this.#look();
   }
@@ -184,17 +186,17 @@ export class SegmentRenderer {
   /** False where there is nothing to take yet. */
   #look(): boolean {
     this.#take(this.#lookaheadTicks);
-    if (this.#isAll && this.attempt.error === null) this.#times?.endAudio();
-    if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
+    if (this.#hasAllCome && this.attempt.error === null) this.#times?.endAudio();
+    if (!this.#isStartTrimmed && !this.#trimLeadingSilence()) return false;
     this.#times?.readAhead(this.#passedTicks);
     if (this.isUntimed) {
       this.#take(this.#untimedTicks);
-      if (this.#isAll && this.attempt.error === null) this.#times?.endAudio();
+      if (this.#hasAllCome && this.attempt.error === null) this.#times?.endAudio();
       this.#times?.readAhead(this.#passedTicks);
-      if (!this.#isAll || this.#isAwaited)
+      if (!this.#hasAllCome || this.#areWordsAwaited)
         this.#times?.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
-    if (!this.#isTailTrimmed && this.#isAll && !this.#isAwaited) {
+    if (!this.#isTailTrimmed && this.#hasAllCome && !this.#areWordsAwaited) {
       this.#finishTiming();
       this.#trimTail();
       this.#endCues();
@@ -204,22 +206,22 @@ export class SegmentRenderer {
 
   /** Whether a gain is known; true where all audio has come. */
   get #isLevelKnown(): boolean {
-    if (this.#source.isLevelKnown || this.#isAll) return true;
+    if (this.#source.isLevelKnown || this.#hasAllCome) return true;
     return this.bufferedTicks >= Math.min(LEVEL_HELD_TICKS, this.#lookaheadTicks / 2);
   }
 
-  get #isAll(): boolean {
+  get #hasAllCome(): boolean {
     return this.attempt.isComplete && !this.attempt.hasChunk;
   }
 
   /** Its last words are still looked for in its audio, for a bounded time. */
-  get #isAwaited(): boolean {
+  get #areWordsAwaited(): boolean {
     return this.#times?.isAwaited === true;
   }
 
   /** The surplus in one piece or not at all; only the rest of a response may be shorter. */
   #surplus({ maxTicks, surplusTicks }: Wanted, freeTicks: number): number {
-    const isAll = this.#isAll;
+    const isAll = this.#hasAllCome;
     const ahead = this.bufferedTicks - maxTicks;
     const spare = isAll ? ahead : Math.min(ahead - TIMED_AHEAD_TICKS, freeTicks - maxTicks);
     return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
@@ -230,7 +232,7 @@ export class SegmentRenderer {
    * leveller needs these samples to level those before them. No limit once the end has come.
    */
   get #endTicks(): number {
-    if (this.#isAll) return Number.POSITIVE_INFINITY;
+    if (this.#hasAllCome) return Number.POSITIVE_INFINITY;
     const fadedTicks = this.#mayFade ? this.#source.fillableTicks(FADE_TICKS) : 0;
     return this.bufferedTicks - Math.max(fadedTicks, this.#source.levelledBehindTicks);
   }
@@ -240,7 +242,7 @@ export class SegmentRenderer {
    * silence behind it may be the end, and be trimmed.
    */
   #wholeTicks(): number {
-    if (this.#isAll) return Number.POSITIVE_INFINITY;
+    if (this.#hasAllCome) return Number.POSITIVE_INFINITY;
     const times = this.#times;
     if (times === null || times.timedToSeconds === 0) {
       return this.bufferedTicks - Math.min(this.#source.trailingSilenceTicks, this.#trimTicks);
@@ -264,7 +266,7 @@ export class SegmentRenderer {
   findKnownEnd(): KnownEnd | null {
     this.#take(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
-    if (!this.#isLeadTrimmed) this.#trimLead();
+    if (!this.#isStartTrimmed) this.#trimLeadingSilence();
     this.#times?.readAll();
     const timedToSeconds = this.#times?.timedToSeconds ?? 0;
     const { segment } = this.attempt;
@@ -304,7 +306,7 @@ export class SegmentRenderer {
     this.#source.fadeOut(FADE_TICKS);
     // The emitted end of the last word stays true.
     this.#source.addSilence(ticks - this.#writeTicks - this.bufferedTicks);
-    this.#pausedTicks = Math.max(0, this.#writeTicks + this.bufferedTicks - ticks);
+    this.#behindBreakTicks = Math.max(0, this.#writeTicks + this.bufferedTicks - ticks);
     this.events.endAt(this.#renderedTicks + this.bufferedTicks);
     this.events.endCues(this.#segment, false);
   }
@@ -320,7 +322,7 @@ export class SegmentRenderer {
     this.#finishTiming();
     this.events.emitAll(this.#renderedTicks);
     if (
-      this.#renderedTicks + this.#droppedLeadTicks === 0 &&
+      this.#renderedTicks + this.#droppedLeadingTicks === 0 &&
       /[\p{L}\p{N}]/u.test(this.attempt.segment.text) &&
       this.attempt.error === null
     ) {
@@ -339,7 +341,7 @@ export class SegmentRenderer {
     this.#take(Number.POSITIVE_INFINITY);
     this.#times?.readAll();
     if (this.isWhole) this.#finishTiming();
-    else this.#times?.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
+    else this.#times?.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadingTicks);
     this.events.emitUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
@@ -378,7 +380,7 @@ export class SegmentRenderer {
 
   /** Audio of the response that is rendered or dropped before what is here. */
   get #passedTicks(): number {
-    return this.#renderedTicks + this.#droppedLeadTicks;
+    return this.#renderedTicks + this.#droppedLeadingTicks;
   }
 
   /** Takes from the attempt until so much is in hand. */
@@ -400,17 +402,17 @@ export class SegmentRenderer {
   }
 
   /** False while all that came is silent and may all have to go. */
-  #trimLead(): boolean {
+  #trimLeadingSilence(): boolean {
     // Not more than is taken ahead, or silence would be waited for that can't come.
     const trimTicks = beginsWithBreak(this.attempt.segment.text) ? 0 : this.#trimTicks;
     const maxTicks = Math.min(trimTicks, this.#lookaheadTicks);
-    const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
+    const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEADING_TICKS };
     const isAll = this.attempt.isComplete && !this.attempt.hasChunk;
     const dropped = this.#source.dropLeadingSilence(limit, isAll);
     if (dropped === null) return false;
-    this.#isLeadTrimmed = true;
-    this.#droppedLeadTicks = dropped;
-    this.events.dropLead(dropped);
+    this.#isStartTrimmed = true;
+    this.#droppedLeadingTicks = dropped;
+    this.events.dropLeading(dropped);
     if (this.#mayFade) this.#source.fadeIn(FADE_TICKS);
     return true;
   }

@@ -116,7 +116,8 @@ export class WriteHead {
 
   #pushUnderOnly(ticks: number): void {
     const { output, under, deps } = this.#options;
-    const { sampleRate: rate = 24_000 } = parseUpstreamFormat(generatedFormat(output.needs())) ?? {};
+    const { sampleRate: rate = 24_000 } =
+      parseUpstreamFormat(generatedFormat(output.renditionsInUse())) ?? {};
     const slice = under.alone(ticks, { atTicks: this.#ticks, rate });
     output.push(slice);
     if (deps.tape !== undefined) tellWave(deps.tape, slice, this.#ticks);
@@ -144,7 +145,7 @@ export class WriteHead {
 
   /** The next segment begins here, behind the pause that the one before asks for. */
   startSegment(utterance: Utterance, { segment, sourceFormat }: Attempt): void {
-    this.#pause(utterance, sourceFormat);
+    this.#pushPause(utterance, sourceFormat);
     this.#noteCues(utterance, segment.start);
     utterance.transcript.beginSegment(segment, this.#ticks);
     this.unsent.add(segment.stages, this.#ticks);
@@ -220,7 +221,7 @@ export class WriteHead {
   }
 
   /** The silence that punctuation asks for between two segments, less what the upstream has left of its own. */
-  #pause(utterance: Utterance, format: string): void {
+  #pushPause(utterance: Utterance, format: string): void {
     const ticks = this.#splice.takePause(utterance);
     // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
     const { output, playheadTicks } = this.#options;

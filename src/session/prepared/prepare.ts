@@ -48,7 +48,7 @@ export function prepareSpeech(from: Asking, preparedId: string | undefined, comm
     const speech = new PreparedSpeech({
       deps: session.deps,
       utterance,
-      needs: session.needs(),
+      needs: session.renditionsInUse(),
       onBytes: (bytes) => prepared.grow(id, bytes),
       onDone: (audio) => {
         charged?.end();

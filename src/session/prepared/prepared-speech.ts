@@ -79,7 +79,7 @@ export class PreparedSpeech {
       wantsTiming: true,
       stitchBy: this.#stitchBy,
       onBilled: (characters) => utterance.noteBilled(characters),
-      onAnswer: () => this.#progress(),
+      onNews: () => this.#progress(),
     });
   }
 

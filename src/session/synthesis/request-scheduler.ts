@@ -19,7 +19,7 @@ import { keepsBytes } from "../source.ts";
 import { whenSettled } from "../tape/tape.ts";
 import type { Attempt } from "./attempt.ts";
 import { chooseFormat, chooseLevel, openAttempt } from "./segment-request.ts";
-import { type Asked, Speculation } from "./speculation.ts";
+import { type SpeculatedText, Speculation } from "./speculation.ts";
 import type { UpstreamAttempt } from "./upstream-attempt.ts";
 
 /** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
@@ -36,7 +36,7 @@ const MAX_OPEN = 2;
 interface OpenAttempt {
   readonly attempt: Attempt;
   readonly utterance: Utterance;
-  readonly asked: Asked;
+  readonly budgeted: SpeculatedText;
   /** More audio waits than its bound, and most of that was not used since. */
   isFull: boolean;
   /** It broke off, and what is left of its text is asked for again. */
@@ -59,7 +59,7 @@ export interface RequestSchedulerOptions {
   /** Text of the utterance was asked for: there is room for more. */
   readonly onTaken: (utterance: Utterance) => void;
   /** See UpstreamAttempt; also when the default voice is known. */
-  readonly onAnswer: () => void;
+  readonly onNews: () => void;
   readonly onNoVoice: (error: GatewayError) => void;
   /** The utterance's upstream can't do what these fields of it ask for. */
   readonly onIgnored: (utterance: Utterance, fields: readonly string[]) => void;
@@ -104,7 +104,7 @@ export class RequestScheduler {
   get unheardMs(): number {
     const { writeTicks, playheadTicks } = this.#options;
     let ms = (writeTicks() - playheadTicks()) / TICKS_PER_MS;
-    for (const open of this.#attempts) ms += this.#aheadMs(open);
+    for (const open of this.#attempts) ms += this.#inHandMs(open);
     return ms;
   }
 
@@ -112,7 +112,7 @@ export class RequestScheduler {
   get coming(): ComingAudio | null {
     const open = this.first;
     if (open === undefined) return null;
-    const endTicks = this.#options.writeTicks() + this.#aheadMs(open) * TICKS_PER_MS;
+    const endTicks = this.#options.writeTicks() + this.#inHandMs(open) * TICKS_PER_MS;
     return { endTicks, isWhole: open.attempt.isComplete && open.attempt.error === null };
   }
 
@@ -155,9 +155,9 @@ export class RequestScheduler {
     const aborted = this.#attempts.filter((open) => open.utterance === utterance);
     if (aborted.length === 0) return [];
     this.#attempts = this.#attempts.filter((open) => open.utterance !== utterance);
-    for (const { attempt, asked } of aborted) {
+    for (const { attempt, budgeted } of aborted) {
       attempt.abort();
-      this.#speculation.withdraw(asked);
+      this.#speculation.withdraw(budgeted);
     }
     return aborted.map(({ attempt }) => attempt.segment);
   }
@@ -169,10 +169,10 @@ export class RequestScheduler {
    */
   holdReading(isAwaited: boolean): void {
     for (const open of this.#attempts) {
-      const aheadMs = this.#aheadMs(open);
-      if (aheadMs > this.#fullMs(open)) open.isFull = true;
+      const inHandMs = this.#inHandMs(open);
+      if (inHandMs > this.#fullMs(open)) open.isFull = true;
       // Times that are behind their audio are waited for as audio is.
-      const isCalm = !isAwaited && aheadMs > CALM_AHEAD_MS && !this.#isUntimed(open.attempt);
+      const isCalm = !isAwaited && inHandMs > CALM_AHEAD_MS && !this.#isUntimed(open.attempt);
       if (open.isFull || isCalm) open.attempt.hold?.();
     }
   }
@@ -180,7 +180,7 @@ export class RequestScheduler {
   /** Lets upstreams send again that are not full, or have been mostly used up since they were. */
   readOn(): void {
     for (const open of this.#attempts) {
-      if (this.#aheadMs(open) < this.#readOnMs(open)) open.isFull = false;
+      if (this.#inHandMs(open) < this.#readOnMs(open)) open.isFull = false;
       if (!open.isFull) open.attempt.readOn?.();
     }
   }
@@ -211,7 +211,7 @@ export class RequestScheduler {
     return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + trimMs));
   }
 
-  #aheadMs({ attempt }: OpenAttempt): number {
+  #inHandMs({ attempt }: OpenAttempt): number {
     const bufferedTicks = this.#options.segmentRendererOf(attempt)?.bufferedTicks ?? 0;
     return bufferedTicks / TICKS_PER_MS + attempt.waitingBytes / bytesPerMs(attempt.sourceFormat);
   }
@@ -244,17 +244,17 @@ export class RequestScheduler {
   }
 
   #add(attempt: Attempt, utterance: Utterance): void {
-    const asked = this.#speculation.ask(attempt.segment.text.length);
-    this.#attempts.push({ attempt, utterance, isFull: false, isRecovered: false, asked });
+    const budgeted = this.#speculation.ask(attempt.segment.text.length);
+    this.#attempts.push({ attempt, utterance, isFull: false, isRecovered: false, budgeted });
     // What was kept is there at once.
-    if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onAnswer);
+    if (attempt.isComplete) soon(this.#options.deps.clock, this.#options.onNews);
   }
 
   #request(utterance: Utterance, segment: StagedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     utterance.useVoice(this.#defaultVoice ?? "");
     if (utterance.sourceFormat === "") {
-      chooseFormat(deps, utterance, { needs: output.needs(), isMixed: this.#options.isMixed() });
+      chooseFormat(deps, utterance, { needs: output.renditionsInUse(), isMixed: this.#options.isMixed() });
     }
     return openAttempt(deps, {
       utterance,
@@ -266,7 +266,7 @@ export class RequestScheduler {
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onBilled: (characters) => utterance.noteBilled(characters),
       onIgnored: (fields) => this.#options.onIgnored(utterance, fields),
-      onAnswer: this.#options.onAnswer,
+      onNews: this.#options.onNews,
     });
   }
 
@@ -290,7 +290,7 @@ export class RequestScheduler {
       this.#isAskingVoice = false;
       if (this.#isClosed) return;
       use();
-      this.#options.onAnswer();
+      this.#options.onNews();
     };
     const { deps } = this.#options;
     whenSettled(deps.tape, deps.defaultVoice(), {

@@ -26,7 +26,7 @@ interface Asking {
   /** Fields that the voice's service can't do. */
   readonly onIgnored?: (fields: readonly string[]) => void;
   /** See UpstreamAttempt. */
-  readonly onAnswer: () => void;
+  readonly onNews: () => void;
 }
 
 export function openAttempt(deps: SessionDeps, asking: Asking): UpstreamAttempt {
@@ -62,7 +62,7 @@ export function openAttempt(deps: SessionDeps, asking: Asking): UpstreamAttempt 
     ...(blocks === undefined ? {} : { blocks }),
     onBilled: asking.onBilled,
     ...(onIgnored === undefined ? {} : { onIgnored }),
-    onAnswer: asking.onAnswer,
+    onNews: asking.onNews,
     traced: utterance.trace,
   });
 }

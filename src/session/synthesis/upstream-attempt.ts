@@ -55,7 +55,7 @@ export interface UpstreamAttemptOptions {
   /** The upstream can't do what these fields of the request ask for. */
   readonly onIgnored?: (fields: readonly string[]) => void;
   /** Something new can be taken, or the attempt ended or failed. */
-  readonly onAnswer: () => void;
+  readonly onNews: () => void;
   /** Each try is a span in it. Default: it is not traced. */
   readonly traced?: Traced | undefined;
 }
@@ -242,7 +242,7 @@ export class UpstreamAttempt implements Attempt {
   #onChunk(chunk: SynthesisChunk): void {
     if (chunk.audio.byteLength > 0) this.#noteAudio(chunk.audio);
     this.#chunks.push(chunk);
-    this.#options.onAnswer();
+    this.#options.onNews();
   }
 
   #noteAudio(audio: Uint8Array): void {
@@ -265,7 +265,7 @@ export class UpstreamAttempt implements Attempt {
     this.#endSpan(null);
     this.#isEnded = true;
     this.#synthesis = null;
-    this.#options.onAnswer();
+    this.#options.onNews();
   }
 
   #onError(error: GatewayError): void {
@@ -278,7 +278,7 @@ export class UpstreamAttempt implements Attempt {
     const delayMs = this.#isTaken ? undefined : this.#delayBeforeNext(error);
     if (delayMs === undefined) {
       this.#error = error;
-      this.#options.onAnswer();
+      this.#options.onNews();
       return;
     }
     counters.upstreamRetries += 1;

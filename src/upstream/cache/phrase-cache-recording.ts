@@ -42,10 +42,10 @@ export interface RecordingOptions {
    * Once: it has ended cleanly and is whole, or there is nothing to keep (too big, failed, or nobody wants it). It may
    * be joined until then, and after that only where it is kept.
    */
-  readonly onSettled: (recording: Recording, isWhole: boolean) => void;
+  readonly onSettled: (recording: PhraseRecording, isWhole: boolean) => void;
 }
 
-export class Recording implements SynthesisHandlers, PhraseSource {
+export class PhraseRecording implements SynthesisHandlers, PhraseSource {
   readonly #options: RecordingOptions;
   /** Priority of the request that is open for it. */
   readonly priority: number;

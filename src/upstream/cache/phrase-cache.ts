@@ -9,7 +9,7 @@ import { askedBy } from "../request-cost.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../types.ts";
 import { PHRASE_OVERHEAD_BYTES, type Room } from "./phrase-cache-chunks.ts";
 import { type PhraseKeys, phraseKeys } from "./phrase-cache-key.ts";
-import { Recording } from "./phrase-cache-recording.ts";
+import { PhraseRecording } from "./phrase-cache-recording.ts";
 
 export interface PhraseCacheOptions {
   readonly upstream: Upstream;
@@ -49,9 +49,9 @@ export class PhraseCache implements Upstream {
   readonly #maxPhraseChars: number;
   readonly #room: Room;
   /** Whole ones. */
-  readonly #kept: LRUCache<string, Recording>;
+  readonly #kept: LRUCache<string, PhraseRecording>;
   /** On their way, and to be joined. */
-  readonly #coming = new Map<string, Recording>();
+  readonly #coming = new Map<string, PhraseRecording>();
   #bytes = 0;
   #hits = 0;
   #misses = 0;
@@ -144,7 +144,7 @@ export class PhraseCache implements Upstream {
   }
 
   /** Nobody waits for a connection behind what is less urgent, or another's. */
-  #findComing(keys: PhraseKeys, { priority = 0, subject }: SynthesisRequest): Recording | undefined {
+  #findComing(keys: PhraseKeys, { priority = 0, subject }: SynthesisRequest): PhraseRecording | undefined {
     for (const key of keys.serving) {
       const coming = this.#coming.get(key);
       if (coming === undefined || coming.isDoubted) continue;
@@ -155,7 +155,7 @@ export class PhraseCache implements Upstream {
   }
 
   #record(keys: PhraseKeys, request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis {
-    const recording = new Recording(request, {
+    const recording = new PhraseRecording(request, {
       upstream: this.#options.upstream,
       clock: this.#clock,
       room: this.#room,
@@ -171,7 +171,7 @@ export class PhraseCache implements Upstream {
     return recording.begin(request, handlers);
   }
 
-  #keep(keys: PhraseKeys, recording: Recording): void {
+  #keep(keys: PhraseKeys, recording: PhraseRecording): void {
     this.#kept.set(keys.own, recording);
     if (keys.replaced !== null) this.#kept.delete(keys.replaced);
   }

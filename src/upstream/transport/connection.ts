@@ -21,7 +21,7 @@ export interface Connection {
 /** How it is read. */
 export interface ConnectionReader {
   /** Which read is being handed on now; null: none, or it is not known. */
-  readonly reading: number | null;
+  readonly currentRead: number | null;
   /** Nothing is read from now on but what was read already. Idempotent. */
   hold(): void;
   /** Idempotent. */

@@ -109,7 +109,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #askAgainTimer: Timer | null = null;
   #isPaused = false;
   /** The read whose receiver asked for the pause, and gets the rest of it. */
-  #lastRead: number | null = null;
+  #pausingRead: number | null = null;
   /** Something of the body has come. */
   #hasData = false;
   #isJudged = false;
@@ -138,7 +138,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    this.#lastRead = this.#connection?.reader.reading ?? null;
+    this.#pausingRead = this.#connection?.reader.currentRead ?? null;
     this.#holdReading();
   }
 
@@ -376,7 +376,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** What has come now is for when it goes on, or stands behind what is. */
   get #isHeldBack(): boolean {
     if (this.#held.length > 0) return true;
-    return this.#isPaused && (this.#lastRead === null || this.#lastRead !== this.#connection?.reader.reading);
+    return (
+      this.#isPaused &&
+      (this.#pausingRead === null || this.#pausingRead !== this.#connection?.reader.currentRead)
+    );
   }
 
   /** Headers are read while it is paused, and a 429 that is not handed on to its end, or the next try would wait for ever. */
@@ -448,7 +451,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #freeConnection(): void {
     if (this.#connection !== null) this.#options.connections.release(this.#connection);
     this.#connection = null;
-    this.#lastRead = null;
+    this.#pausingRead = null;
     this.#controller = null;
     this.#permit?.release();
     this.#permit = null;

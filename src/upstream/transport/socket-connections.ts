@@ -78,7 +78,7 @@ class SocketConnection implements Connection, ConnectionReader, LineEvents, Disp
   // ---- ConnectionReader ------------------------------------------------------------------------------------------
 
   /** What comes behind a pause is held by the exchange: a message, or the rest of a read. */
-  readonly reading = null;
+  readonly currentRead = null;
 
   get reader(): ConnectionReader {
     return this;

@@ -18,7 +18,7 @@ export class SocketReader {
   #readOn: (size: number) => void = () => undefined;
   #isHeld = false;
   #reads = 0;
-  #reading: number | null = null;
+  #currentRead: number | null = null;
 
   /** `buffer` may be that of many: what it holds is copied before anybody else reads into it. */
   constructor(buffer: Buffer) {
@@ -39,8 +39,8 @@ export class SocketReader {
   }
 
   /** Which read is being parsed now; null: none. */
-  get reading(): number | null {
-    return this.#reading;
+  get currentRead(): number | null {
+    return this.#currentRead;
   }
 
   /** No read from now on; what a read has brought is parsed to its end. Idempotent. */
@@ -69,11 +69,11 @@ export class SocketReader {
 
   #parse(socket: Socket): void {
     this.#reads += 1;
-    this.#reading = this.#reads;
+    this.#currentRead = this.#reads;
     try {
       socket.emit("readable");
     } finally {
-      this.#reading = null;
+      this.#currentRead = null;
     }
   }
 }

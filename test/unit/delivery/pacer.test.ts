@@ -221,24 +221,24 @@ describe("Pacer", () => {
     expect(ticks).toBe(1);
   });
 
-  it("catchUp() wakes what the timer should have woken by now, once, and nothing before its time", () => {
+  it("wakeOverdue() wakes what the timer should have woken by now, once, and nothing before its time", () => {
     const { clock, pacer } = setUp(new BusyClock());
     const wakes: number[] = [];
     const entry = pacer.register({ tick: (nowMs) => wakes.push(nowMs), send: () => undefined });
     entry.wakeAt(1100);
-    pacer.catchUp();
+    pacer.wakeOverdue();
     // The loop is busy: time goes by, and no timer fires.
     clock.spend(99);
-    pacer.catchUp();
+    pacer.wakeOverdue();
     expect(wakes).toEqual([]);
     clock.spend(2);
-    pacer.catchUp();
-    pacer.catchUp();
+    pacer.wakeOverdue();
+    pacer.wakeOverdue();
     expect(wakes).toEqual([1101]);
     expect(clock.pending).toBe(0);
     entry.wakeAt(1200);
     clock.spend(200);
-    pacer.catchUp();
+    pacer.wakeOverdue();
     expect(wakes).toEqual([1101, 1301]);
   });
 
