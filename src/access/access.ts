@@ -8,7 +8,7 @@ import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { connectionEndOf } from "./connection-end.ts";
 import { type Grants, unixSeconds } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
-import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
+import { isExpired, isStaticKey, type Key, type KeyRing } from "./keys.ts";
 import { KnownGrants } from "./known-grants.ts";
 import type { OtherNodes } from "./other-nodes.ts";
 import { readPassedCaller } from "./passed-caller.ts";
@@ -263,7 +263,7 @@ export class Access {
   }
 
   #valid(key: Key): Key {
-    if (key.expiresMs !== null && key.expiresMs <= this.#nowMs()) {
+    if (isExpired(key, this.#nowMs())) {
       throw new AccessError("key_expired", { key: key.id });
     }
     return key;

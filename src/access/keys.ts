@@ -98,6 +98,10 @@ export interface Key {
   readonly fingerprint: string;
 }
 
+export function isExpired({ expiresMs }: Key, nowMs: number): boolean {
+  return expiresMs !== null && expiresMs <= nowMs;
+}
+
 type SigningKey = Key & { readonly signing: JwtKey };
 
 function isSigning(key: Key): key is SigningKey {
@@ -158,7 +162,7 @@ export class KeyRing {
   mintingAt(nowMs: number, { forOthers }: { readonly forOthers: boolean }): Key | undefined {
     for (const key of this.#byId.values()) {
       const mayMint = forOthers ? key.signsForOthers : key.mints;
-      if (mayMint && (key.expiresMs === null || key.expiresMs > nowMs)) return key;
+      if (mayMint && !isExpired(key, nowMs)) return key;
     }
     return undefined;
   }

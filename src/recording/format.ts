@@ -2,7 +2,7 @@
  * The file of a recording: lines of `HASH JSON`. Each hash is that of the one before it and of its own line, so an edited line, one
  * that is missing or a file that was cut are found. The first line says what was recorded, the last one why the recording ended.
  *
- *   {"voicewire_recording":1, ...}         Head
+ *   {"voicewire_recording":2, ...}         Head
  *   [t, name, says, items, error]   an entry: see session/tape/tape.ts
  *   {"end":"closed", ...}                  the last line
  *

@@ -43,6 +43,8 @@ export class SpanExporter {
   #refused = 0;
   /** Why the last batch did not arrive; null: it did. */
   #trouble: string | null = null;
+  /** Of `#dropped`, until the last batch that arrived. */
+  #droppedBefore = 0;
   #closing: Promise<void> | null = null;
   readonly #end = new AbortController();
   /** One connection: batches go one by one. */
@@ -179,8 +181,10 @@ export class SpanExporter {
       this.#noteTrouble(`it took ${count - refused} spans of ${count}`);
       return;
     }
-    if (this.#trouble !== null) this.#options.log.info({}, "The collector takes spans again");
+    const dropped = this.#dropped - this.#droppedBefore;
+    if (this.#trouble !== null) this.#options.log.info({ dropped }, "The collector takes spans again");
     this.#trouble = null;
+    this.#droppedBefore = this.#dropped;
   }
 
   /** Said once until it changes: a collector that is down is no reason to fill a log. */

@@ -1,6 +1,7 @@
 /** `voicewire token`: signs a token with the key file's own signing key, or asks a running gateway for one. */
 import { Access, MAX_LIFE_MS } from "../../access/access.ts";
-import { GRANTS } from "../../access/grants.ts";
+import { type Action, GRANTS } from "../../access/grants.ts";
+import { isExpired, type Key, type KeyRing } from "../../access/keys.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, integerFlag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
@@ -41,7 +42,8 @@ export const token: CommandModule = {
     usage: ["token --sessions LIST --allow LIST --for SUBJECT [FLAGS]"],
     about:
       "Signs a token with the key of the key file that mints, and prints it. It is what a browser gets: for a short time, for " +
-      "these sessions, and for nothing else. It reads the file itself, and needs no gateway; with --url it asks a running one.",
+      "these sessions, and for nothing else. It reads the file itself, and needs no gateway; with --url it asks a running one. " +
+      "What that key does not allow, such as admin, the token has from the first key of the file that does.",
     flags: FLAGS,
     examples: [
       {
@@ -95,15 +97,31 @@ async function runToken(io: Io, args: readonly string[]): Promise<number> {
     return EXIT.ok;
   }
   const ring = loadKeys(keyFilePath(io, parsed));
-  const minting = ring.mintingAt(Date.now(), { forOthers: false });
   const access = new Access({ keys: () => ring, nowMs: Date.now, takesTokensInUrl: false });
-  const minted =
-    minting === undefined
-      ? null
-      : access.mint(minting, { subject, grants: grants.data, lifeMs: lifeSeconds * 1000 });
-  if (minted === null) {
-    throw usageError('Key file: no key of it mints, expected one with a secret and "mints": true', "file");
-  }
+  const minted = access.mint(keyAbove(ring, allow), {
+    subject,
+    grants: grants.data,
+    lifeMs: lifeSeconds * 1000,
+  });
   io.stdout.write(`${minted.token}\n`);
   return EXIT.ok;
+}
+
+/** The key that the token stands below: the first that allows all of it, one that mints before the others. Throws invalid_config. */
+function keyAbove(ring: KeyRing, allow: readonly Action[]): Key {
+  const nowMs = Date.now();
+  const minting = ring.mintingAt(nowMs, { forOthers: false });
+  if (minting === undefined) {
+    throw usageError('Key file: no key of it mints, expected one with a secret and "mints": true', "file");
+  }
+  const missing = ({ grants }: Key) => allow.filter((action) => !grants.allow.includes(action));
+  if (missing(minting).length === 0) return minting;
+  const able = [...ring].filter((key) => missing(key).length === 0 && !isExpired(key, nowMs));
+  const key = able.find(({ mints }) => mints) ?? able[0];
+  if (key !== undefined) return key;
+  throw usageError(
+    `Flag --allow: no key of the file allows ${allow.join(",")}; ${minting.id}, which signs, lacks ${missing(minting).join(",")}. ` +
+      `Make one that does, then ask again: voicewire keys new operators --allow ${allow.join(",")}`,
+    "allow",
+  );
 }

@@ -102,18 +102,38 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
 
 /** `path` is a file or `-` for stdout. Throws `invalid_config` where the ending is unknown or --format does not fit. */
 export function outputFormatOf(path: string, wanted: string | undefined): OutputFormat {
-  const ending = path === "-" ? STDOUT : ENDINGS[extname(path).toLowerCase()];
-  if (ending === undefined) {
-    throw usageError(
-      `Output "${path}": expected a name that ends in ${Object.keys(ENDINGS).join(", ")}, or -`,
-      "out",
-    );
-  }
+  const ending = endingOf(path);
   const format = wanted === undefined ? ending.fallback : audioFormat(wanted);
   if (ending.takes(format)) return { container: ending.container, format };
   throw usageError(
     `Output "${path}": can't hold ${format}, expected ${ending.holds}; leave out --format`,
     "format",
+  );
+}
+
+/** For audio that was sent as `given`: a file that has no G.711 gets it decoded. Throws `invalid_config` where it can't be held. */
+export function outputFormatFor(path: string, given: AudioFormat): OutputFormat {
+  const held = ({ takes }: Ending) => [given, ...decodedOf(given)].find(takes);
+  const ending = endingOf(path);
+  const format = held(ending);
+  if (format !== undefined) return { container: ending.container, format };
+  const names = Object.keys(ENDINGS).filter((name) => ENDINGS[name] !== undefined && held(ENDINGS[name]));
+  throw usageError(
+    `Output "${path}": the audio is ${given}, expected a name that ends in ${names.join(", ")}, or -`,
+    "out",
+  );
+}
+
+function decodedOf(format: AudioFormat): readonly AudioFormat[] {
+  return format === "ulaw_8000" || format === "alaw_8000" ? ["pcm_8000"] : [];
+}
+
+function endingOf(path: string): Ending {
+  const ending = path === "-" ? STDOUT : ENDINGS[extname(path).toLowerCase()];
+  if (ending !== undefined) return ending;
+  throw usageError(
+    `Output "${path}": expected a name that ends in ${Object.keys(ENDINGS).join(", ")}, or -`,
+    "out",
   );
 }
 

@@ -1,6 +1,10 @@
 /** `voicewire replay`: what happened in a recorded session, and whether it happens again. */
 import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
+import { bytesOf } from "../../audio/codecs/pcm.ts";
+import { decodeSamples } from "../../audio/codecs/samples.ts";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
+import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import { Chain } from "../../recording/chain.ts";
 import { type Course, courseOf } from "../../recording/course.ts";
 import { MAX_LINE_CHARS, type Recording, RecordingReader, unreadable } from "../../recording/format.ts";
@@ -10,8 +14,8 @@ import { EXIT, usageError } from "../exit.ts";
 import { type Flag, integerFlag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io } from "../io.ts";
-import { prepareAudioFile } from "../output/audio-file.ts";
-import { outputFormatOf } from "../output/output-plan.ts";
+import { type AudioFile, prepareAudioFile } from "../output/audio-file.ts";
+import { audioFormat, outputFormatFor } from "../output/output-plan.ts";
 import { dryMoments, eventLines, report, type Told } from "./replay-report.ts";
 
 const FLAGS: readonly Flag[] = [
@@ -21,7 +25,8 @@ const FLAGS: readonly Flag[] = [
     name: "out",
     short: "o",
     value: "FILE",
-    about: "What a listener was sent, to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; as the listener had it",
+    about:
+      "What a listener was sent, to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; as the listener had it, G.711 also decoded",
   },
   {
     name: "connection",
@@ -96,9 +101,7 @@ async function play(
   if (out !== undefined && heard === undefined)
     throw usageError("Flag --out: no such connection was sent audio", "connection");
   const audio =
-    out === undefined
-      ? null
-      : (await prepareAudioFile({ path: out, stdout: io.stdout, ...outputFormatOf(out, heard?.format) }))();
+    out === undefined || heard === undefined ? null : await heardFile(out, audioFormat(heard.format), io);
   const startMs = io.clock.nowMs();
   try {
     const replayed = runAgain(recording, {
@@ -110,6 +113,19 @@ async function play(
   } finally {
     audio?.close();
   }
+}
+
+/** Where the frames go that a listener was sent as `sent`. */
+async function heardFile(
+  path: string,
+  sent: AudioFormat,
+  { stdout }: Io,
+): Promise<Pick<AudioFile, "write" | "close">> {
+  const plan = outputFormatFor(path, sent);
+  const file = (await prepareAudioFile({ path, stdout, ...plan }))();
+  const { codec } = AUDIO_FORMATS[sent];
+  if (plan.format === sent || codec === "opus" || codec === "pcm_s16le") return file;
+  return { write: (frame) => file.write(bytesOf(decodeSamples(codec, frame))), close: () => file.close() };
 }
 
 function jsonOf({ recording: { head, end }, course, replayed }: Told): object {

@@ -1,6 +1,8 @@
 /** `voicewire keys` and `voicewire token`: what they write, what a gateway makes of it, and what connects with it. */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Access } from "../../../src/access/access.ts";
+import { readKeys } from "../../../src/access/keys.ts";
 import { runCli } from "../../../src/cli/commands.ts";
 import { temporaryFolder } from "../../cli/program.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../helpers/fake-upstream.ts";
@@ -193,6 +195,22 @@ describe("token", () => {
     await keys("new", "app");
     const { code, err } = await token(...argv);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  test("for admin it stands below a key that allows it, and without one it says how to make one", async () => {
+    await keys("new", "app");
+    await keys("new", "scraper", "--allow", "admin");
+    const argv = ["--sessions", "*", "--allow", "admin,listen", "--for", "me"];
+    const { code, err } = await token(...argv);
+    expect([code, err]).toEqual([2, expect.stringContaining("gateway, which signs, lacks admin")]);
+    expect(err).toContain("voicewire keys new operators --allow admin,listen");
+    await keys("new", "operators", "--allow", "admin,listen");
+    const { out } = await token(...argv);
+    expect(claimsOf(out)).toMatchObject({ iss: "operators", vw: { allow: ["admin", "listen"] } });
+    const ring = readKeys(readFileSync(file, "utf8"));
+    const access = new Access({ keys: () => ring, nowMs: Date.now, takesTokensInUrl: false });
+    const caller = access.identify({ credential: out.trim(), place: "header", origin: "" });
+    expect(caller.may("admin", "any")).toBe(true);
   });
 
   test("says where no key of the file mints", async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { decodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import { runCli } from "../../../src/cli/commands.ts";
 import { Chain } from "../../../src/recording/chain.ts";
 import { countingUlaw } from "../../helpers/session-rig.ts";
@@ -37,6 +38,21 @@ describe("voicewire replay", () => {
     expect((await replayed(await recorded(), "--out", out)).code).toBe(0);
     const heard = readFileSync(out);
     expect(heard.subarray(0, 4800)).toEqual(Buffer.from(countingUlaw(600)));
+  });
+
+  it("writes a phone caller's audio as WAV, decoded, and names the files that can hold it", async () => {
+    const out = join(folder, "heard.wav");
+    expect((await replayed(await recorded(), "--out", out)).code).toBe(0);
+    const wav = readFileSync(out);
+    expect([wav.readUInt16LE(20), wav.readUInt32LE(24)]).toEqual([1, 8000]);
+    expect(wav.subarray(44, 44 + 9600)).toEqual(Buffer.from(decodeUlaw(countingUlaw(600)).buffer));
+    const { code, err } = await replayed(await recorded(), "--out", join(folder, "heard.mp3"));
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining("the audio is ulaw_8000, expected a name that ends in"),
+    ]);
+    expect(err).toContain(".wav, .ulaw");
+    expect(err).not.toContain("--format");
   });
 
   it("fails with the first difference", async () => {

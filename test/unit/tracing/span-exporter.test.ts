@@ -120,6 +120,21 @@ describe("a collector that does not", () => {
     await exporter.close();
   });
 
+  it("costs what has no room, and the log says how much once it takes spans again", async () => {
+    await using collector = await Collector.start();
+    const said: object[] = [];
+    const info = (fields: object): void => void said.push(fields);
+    collector.instead = (res) => res.writeHead(503).end();
+    const log = { ...watchedLog, info, warn: () => undefined } as Logger;
+    const { exporter, span } = exporterTo(collector.url, { maxQueued: 4, log });
+    for (let made = 0; made < 7; made++) span();
+    await until("it was asked", () => collector.requests.length > 0);
+    collector.instead = null;
+    await until("all are sent", () => exporter.figures.sent === 4);
+    expect(said).toEqual([{ dropped: 3 }]);
+    await exporter.close();
+  });
+
   it("and refuses them is not asked again: they are counted", async () => {
     await using collector = await Collector.start();
     const { exporter, span } = exporterTo(collector.url);
