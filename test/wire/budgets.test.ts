@@ -42,7 +42,7 @@ test("who spends 80 % of a key's budget is warned once, and what does not fit is
   expect(client.eventsOf("utterance.done").map(({ outcome }) => outcome)).toEqual(["done", "done"]);
   expect(upstream.requests.slice(asked).some(({ text }) => text.includes('"x"'))).toBe(false);
   expect(budgetWarnings(client)).toEqual([
-    "Your key has used 40 of its 50 characters: behind them texts are refused",
+    "Your key has used 40 of its 50 characters: no text is taken once they are used up",
   ]);
   expect(budgetWarnings(other)).toEqual([]);
   expect(audit.lines.filter((line) => line.audit === "budget_low")).toEqual([

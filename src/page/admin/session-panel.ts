@@ -11,7 +11,7 @@ const SURFACES: Readonly<Record<LiveListener["surface"], string>> = {
   audio: "Audio over HTTP",
   captions: "Captions",
   call: "Phone call",
-  "other node": "At another node",
+  "other node": "At another node or worker",
 };
 
 const LISTENERS: readonly Column<LiveListener>[] = [

@@ -5,7 +5,9 @@ import type { Course, Happening } from "../../recording/course.ts";
 const STEP_MS = 20;
 const WAVE_PX = 90;
 const WORDS_PX = 26;
-const EVENTS_PX = 34;
+const EVENT_ROWS = 2;
+const EVENT_ROW_PX = 18;
+const EVENTS_PX = EVENT_ROWS * EVENT_ROW_PX;
 const LANE_PX = 26;
 const LABEL_PX = 64;
 const MAX_LANES = 12;
@@ -120,19 +122,29 @@ class Drawing {
     }
   }
 
+  /** A bar for each; its label stands in the first of two rows that is free there, over the bars. */
   #events(): void {
     const top = WAVE_PX + WORDS_PX;
     this.#label("events", top + EVENTS_PX / 2);
-    let freeFrom = LABEL_PX;
-    for (const happening of this.#shown.course.happenings) {
-      const { atMs, what } = happening;
-      if (!this.#isShown(atMs, atMs)) continue;
-      const x = this.#x(atMs);
-      this.#context.fillStyle = this.#colours(isTrouble(happening) ? "--trouble" : "--accent");
-      this.#context.fillRect(x, top + 2, 2, EVENTS_PX - 4);
-      if (x < freeFrom) continue;
-      this.#context.fillText(what, x + 5, top + EVENTS_PX / 2);
-      freeFrom = x + 5 + this.#context.measureText(what).width + MIN_WORD_GAP_PX;
+    const shown = this.#shown.course.happenings.filter(({ atMs }) => this.#isShown(atMs, atMs));
+    const inkOf = (happening: Happening): string =>
+      this.#colours(isTrouble(happening) ? "--trouble" : "--accent");
+    for (const happening of shown) {
+      this.#context.fillStyle = inkOf(happening);
+      this.#context.fillRect(this.#x(happening.atMs), top + 2, 2, EVENTS_PX - 4);
+    }
+    const freeFrom = Array.from({ length: EVENT_ROWS }, () => LABEL_PX);
+    for (const happening of shown) {
+      const x = this.#x(happening.atMs) + 5;
+      const row = freeFrom.findIndex((free) => x >= free);
+      if (row < 0) continue;
+      const width = this.#context.measureText(happening.what).width;
+      const y = top + (row + 0.5) * EVENT_ROW_PX;
+      this.#context.fillStyle = this.#colours("--panel");
+      this.#context.fillRect(x - 2, y - EVENT_ROW_PX / 2 + 1, width + 4, EVENT_ROW_PX - 2);
+      this.#context.fillStyle = inkOf(happening);
+      this.#context.fillText(happening.what, x, y);
+      freeFrom[row] = x + width + MIN_WORD_GAP_PX;
     }
   }
 

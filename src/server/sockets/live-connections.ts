@@ -409,7 +409,7 @@ function refresh(data: LiveConnection, token: string, { door }: LiveConnectionsO
 }
 
 function warnOfBudget(participant: Participant, { name, spent, limit }: LowBudget): void {
-  const message = `${name} has used ${spent} of its ${limit} characters: behind them texts are refused`;
+  const message = `${name} has used ${spent} of its ${limit} characters: no text is taken once they are used up`;
   participant.send((base) => ({ type: "warning", ...base, code: "budget_low", message }));
 }
 
