@@ -27,8 +27,15 @@ export function readValue<T>(value: unknown, schema: z.ZodType<T>, what: string)
   throw new GatewayError("invalid_field", message, field === "" ? {} : { field });
 }
 
+/** How zod begins what it says of a kind that there is not. */
+const KINDS = "Invalid discriminator value. Expected ";
+
 export function reasonOf(issue: z.core.$ZodIssue | undefined): string {
   const message = issue?.message ?? "unknown reason";
+  if (message.startsWith(KINDS)) {
+    const kinds = message.slice(KINDS.length).replaceAll("'", "").replaceAll(" | ", ", ");
+    return `expected one of ${kinds}`;
+  }
   const missing = /^Invalid input: expected (.+), received undefined$/.exec(message);
   return missing === null
     ? message.replace(/^Invalid input: /, "")

@@ -173,12 +173,9 @@ export class Source {
     return this.#samples === null ? this.#takePackets(maxTicks) : this.#takeBytes(this.#samples, maxTicks);
   }
 
-  /** The response is over: half a sample or half a page left behind is an error. */
+  /** The response is over: half a page left behind is an error. Half a sample is no sound: all the others were heard. */
   finish(): void {
     this.#ogg?.finish();
-    if (this.#samples?.isInsideSample === true) {
-      throw new GatewayError("upstream_protocol", "Upstream audio is broken: an odd number of PCM bytes");
-    }
   }
 
   /** Returns memory that another source can be made with: what was taken of this one is no longer good then. */

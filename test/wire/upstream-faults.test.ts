@@ -119,14 +119,6 @@ describe.concurrent("upstream faults", () => {
     expect(error).toMatchObject({ code: "upstream_protocol" });
   });
 
-  it("an odd number of PCM bytes: upstream_protocol", async () => {
-    const { error } = await failWith(() => ({
-      headers: { "content-type": "application/json" },
-      body: [`${JSON.stringify({ audio_base64: Buffer.alloc(321).toString("base64"), alignment: null })}\n`],
-    }));
-    expect(error).toMatchObject({ code: "upstream_protocol" });
-  });
-
   it.each(["reset", "cut"] as const)(
     "a body that ends early (%s) and was not timed: what came is played, then upstream_truncated",
     async (end) => {

@@ -46,11 +46,6 @@ export class SampleQueue {
     return Math.floor((this.#end - this.#start) / this.#width);
   }
 
-  /** Whether the bytes end inside a sample. */
-  get isInsideSample(): boolean {
-    return this.#halfBytes !== 0;
-  }
-
   /** Whether any sample pushed was a sound. */
   get hasSound(): boolean {
     return this.#meter.hasSound;

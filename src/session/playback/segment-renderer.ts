@@ -316,7 +316,7 @@ export class SegmentRenderer {
     this.events.emitUpTo(writeTicks);
   }
 
-  /** All audio is rendered: emits the events that are left. Throws when the audio ended inside a sample. */
+  /** All audio is rendered: emits the events that are left. Throws when the audio ended inside an Ogg page. */
   finish(): void {
     if (this.attempt.error === null) this.#source.finish();
     this.#finishTiming();

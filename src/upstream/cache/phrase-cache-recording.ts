@@ -253,8 +253,8 @@ export class PhraseRecording implements SynthesisHandlers, PhraseSource {
   }
 
   /**
-   * Audio that is none, or breaks off inside a sample, would fail whoever hears it, again and again; and that of a substitute
-   * would be heard when the voice itself is back.
+   * Audio that is none would fail whoever hears it, again and again. What breaks off inside a sample may be cut off; and that of a
+   * substitute would be heard when the voice itself is back.
    */
   get #isSound(): boolean {
     const isCut =

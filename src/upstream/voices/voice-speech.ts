@@ -31,6 +31,7 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
   #turnTimer: Timer | null = null;
   /** Until when the upstream that is asked may keep it waiting for its turn, however often it turns it away. */
   #turnEndsMs = 0;
+  #timesTurnedAway = 0;
   #isPaused = false;
   #isOver = false;
   /** Not handed on yet. */
@@ -74,7 +75,11 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
     this.#options.handlers.requestSent?.(this.#hasOther ? undefined : firstAudioMs);
   }
 
+  /** Once may be chance. The second time another one begins, unless this one has spoken before: its voice is worth the wait. */
   requestTurnedAway(): void {
+    this.#timesTurnedAway += 1;
+    if (this.#timesTurnedAway > 1 && this.#route.spokenBy !== this.#place)
+      this.#turnEndsMs = this.#options.clock.nowMs();
     this.#awaitTurn();
     this.#options.handlers.requestTurnedAway?.();
   }
@@ -137,6 +142,7 @@ export class VoiceSpeech implements Synthesis, SynthesisHandlers {
 
   #open(place: VoicePlace): Synthesis {
     this.#tried.add(place);
+    this.#timesTurnedAway = 0;
     this.#head = null;
     const { request, failoverMs, clock } = this.#options;
     this.#turnEndsMs = clock.nowMs() + failoverMs;

@@ -332,7 +332,7 @@ function highBandDb(pcm: Int16Array, splice: number, rate: number): number {
 }
 
 describe("Source of PCM that ends inside a sample", () => {
-  it("fades and drops whole samples, and still says that it is broken", () => {
+  it("fades and drops whole samples, and ends well", () => {
     const bytes = encodeSamples("pcm", concatPcm([sound(200), hush(50)]));
     const source = sourceOf("pcm_16000", concatBytes([bytes, Uint8Array.of(9)]));
     expect(source.dropTrailingSilence({ maxTicks: 100 * MS, keepTicks: 0 })).toBe(
@@ -340,7 +340,7 @@ describe("Source of PCM that ends inside a sample", () => {
     );
     source.fadeOut(3 * MS);
     expect(rawOf(drain(source, 20 * MS)).slice(0, 300)).toEqual(bytes.slice(0, 300));
-    expect(() => source.finish()).toThrow(GatewayError);
+    expect(() => source.finish()).not.toThrow();
     // The other half of the sample comes.
     source.push(Uint8Array.of(1));
     expect(rawOf(drain(source, 20 * MS))).toEqual(Uint8Array.of(9, 1));

@@ -75,14 +75,26 @@ describe("a voice of one's own", () => {
     for (const synthesis of busy) synthesis.abort();
   });
 
-  it("is not turned away again and again: no longer than failoverMs", async () => {
+  it("is turned away twice, and goes to the next one: nobody hears silence for failoverMs", async () => {
     await using rig = await rigOf(
       { cartesia: refusing(429, "concurrency_limited") },
-      { failoverMs: 300, patienceMs: 60_000 },
+      { failoverMs: 60_000, patienceMs: 60_000 },
     );
     const { audio, calls } = await rig.ask();
     expect(audio.equals(WHOLE)).toBe(true);
-    expect(calls.filter((call) => call === "turned away").length).toBeGreaterThan(1);
+    expect(calls.filter((call) => call === "turned away")).toHaveLength(2);
+    expect(posts(rig.cartesia)).toBe(2);
+    expect(rig.router.regions()[1]).toMatchObject({ isHealthy: true, failovers: 1 });
+  });
+
+  it("who has begun an utterance is waited for when it turns the rest away: no longer than failoverMs", async () => {
+    await using rig = await rigOf({}, { failoverMs: 1000, patienceMs: 60_000 });
+    const utterance = {};
+    expect((await rig.ask({ utterance })).failure).toBeNull();
+    rig.cartesia.use(refusing(429, "concurrency_limited"));
+    const { audio, calls } = await rig.ask({ utterance });
+    expect(audio.equals(WHOLE)).toBe(true);
+    expect(calls.filter((call) => call === "turned away").length).toBeGreaterThan(2);
     expect(rig.router.regions()[1]).toMatchObject({ isHealthy: true, failovers: 1 });
   });
 
