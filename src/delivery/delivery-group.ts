@@ -32,7 +32,7 @@ export interface DeliveryGroupOptions extends DeliveryShape {
   readonly event: number;
 }
 
-/** Sends a `gap` to one listener that has the events before `event`; the session writes it. */
+/** Sends a `gap` to one listener that has the events before `event`; the session makes it. */
 export type EmitGap = (cursor: ListenerCursor, gap: { frames: number; ms: number }, event: number) => void;
 
 /** Frames sent to a listener that catches up before its socket is looked at again. */
@@ -63,6 +63,7 @@ export class DeliveryGroup {
     this.pace = options.pace;
     this.leadMs = options.leadMs;
     this.#kinds = new Set(options.events);
+    // With calls, too: their receipts are true to the word then.
     this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
     this.#cueStyle = options.cueStyle ?? null;
     this.#log = options.log;
@@ -172,7 +173,7 @@ export class DeliveryGroup {
   /** Policy `captions`: audio is dropped, so that the socket has room for events. */
   #sendEvents(cursor: ListenerCursor, batch: readonly Delivery[], frames: number): void {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
-    cursor.dropFrames(frames);
+    cursor.leaveOut(frames);
     if (events.length > 0 && cursor.sendBatch(events, 0) === "full") {
       this.fallBehind(cursor, { frame: this.#nextFrameIndex, event: this.#nextEventIndex, isJoining: false });
     }
@@ -230,7 +231,7 @@ export class DeliveryGroup {
 
   /** Reports the frames that were left out for the sake of events. */
   #emitDropped(cursor: ListenerCursor, emitGap: EmitGap): void {
-    const frames = cursor.takeDropped();
+    const frames = cursor.takeLeftOut();
     if (frames === 0) return;
     emitGap(cursor, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.unsentEvent(cursor));
   }

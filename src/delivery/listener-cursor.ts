@@ -78,12 +78,12 @@ export class ListenerCursor {
   }
 
   /** These frames are not sent. */
-  dropFrames(frames: number): void {
+  leaveOut(frames: number): void {
     this.#unreportedFrames += frames;
   }
 
   /** Frames left out that no `gap` has reported yet. */
-  takeDropped(): number {
+  takeLeftOut(): number {
     const frames = this.#unreportedFrames;
     this.#unreportedFrames = 0;
     return frames;

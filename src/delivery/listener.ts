@@ -13,7 +13,7 @@ import type { LoggedEvent } from "./event-log.ts";
 /** A frame of audio, or an event. A frame is a view that is good for the call only. */
 export type Delivery = Uint8Array | LoggedEvent;
 
-/** `buffered`: all accepted, but the listener is behind; `dropped`: a delivery was not accepted, nor were those after it. */
+/** `buffered`: all accepted, but some of it waits in the socket; `dropped`: a delivery was not accepted, nor were those after it. */
 export type SendResult = "sent" | "buffered" | "dropped";
 
 export interface Listener {

@@ -109,7 +109,7 @@ const errorFields = {
 const errorShape = exactly(errorFields);
 
 const waterfallFields = {
-  text_ms: ms.describe("First character in, until the text was cut for speaking"),
+  text_ms: ms.describe("First character in, until the text was divided for speaking"),
   queued_ms: ms.describe("Until its request was given to the upstream client"),
   connected_ms: ms.describe("Until the request was written to a connected socket"),
   headers_ms: ms.describe("Until the response headers"),

@@ -54,7 +54,7 @@ function answerCommand(res: HttpResponse, { req, options, type, caller }: Comman
       };
       const command = commandOf(asked, options);
       return enterSession(options.cluster, { sessionId, mayOpen: false, mayMove: false }, (place) => {
-        if (place === "here") reply.json(...carryOut(command, asked, options));
+        if (place === "here") reply.json(...answerOf(command, asked, options));
         else ask({ ...options, owner: place.owner }, asked, reply);
       });
     })
@@ -75,7 +75,7 @@ export function answerHostedCommand(
   answer: HostedAnswer,
   options: CommandOptions,
 ): void {
-  answer.json(...carryOut(commandOf(asked, options), asked, options));
+  answer.json(...answerOf(commandOf(asked, options), asked, options));
 }
 
 /** As the caller may have it. Throws what reading it throws, forbidden. */
@@ -91,7 +91,7 @@ function commandOf(
 
 type StatusAndBody = readonly [status: number, body: object];
 
-function carryOut(
+function answerOf(
   command: Command,
   { sessionId, caller, address, route }: HostedRequest,
   { sessions, door }: CommandOptions,

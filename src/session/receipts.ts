@@ -18,7 +18,7 @@ interface HeardFacts {
   /** Client's offset of an end in the spoken text. */
   readonly clientEnd: (spoken: number) => number;
   /** The last place up to one in the spoken text where a word may begin. */
-  readonly wordStartBefore: (spoken: number) => number;
+  readonly placeUpTo: (spoken: number) => number;
   readonly startTicks: number | null;
   /** Heard before it was cut and resumed. */
   readonly heardBeforeTicks: number;
@@ -35,7 +35,7 @@ export function heardFactsOf(utterance: Utterance, coming: ComingAudio | null): 
     characters: utterance.transcript.characters,
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks: utterance.startTicks,
-    wordStartBefore: (spoken) => utterance.restartPlaces.wordStartBefore(spoken),
+    placeUpTo: (spoken) => utterance.restartPlaces.placeUpTo(spoken),
     heardBeforeTicks: utterance.resumption?.heardTicks ?? 0,
     resumedStart: utterance.resumption?.spokenStart ?? 0,
     untimed: { spoken: utterance.spoken.spoken, spans: utterance.transcript.segments, coming },
@@ -71,7 +71,7 @@ export function receiptOf(facts: HeardFacts, place: HeardAt): Receipt {
 
 /** Where in the spoken text that is. Of one that waits to go on: what was heard before it was cut. */
 export function heardToWord(facts: HeardFacts, atTicks: number): number {
-  const heardTo = facts.startTicks === null ? 0 : facts.wordStartBefore(heardToCharacter(facts, atTicks));
+  const heardTo = facts.startTicks === null ? 0 : facts.placeUpTo(heardToCharacter(facts, atTicks));
   return Math.max(facts.resumedStart, heardTo);
 }
 

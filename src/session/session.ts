@@ -159,7 +159,7 @@ export class Session {
       isPaused: (utterance) => this.speakers.isPaused(utterance),
       onTaken: (utterance) => this.speakers.reportRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
-      onOver: (utterance) => this.speakers.forget(utterance),
+      onTextOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
       onPassed: (utterance) => keeper?.passed(this, utterance.id),
     });

@@ -30,7 +30,7 @@ export class WordPositions {
     if (MARKUP_START.test(text)) this.#findAtomic(text, hasDirections);
   }
 
-  /** The last place up to `at` where nothing is cut. */
+  /** The last place up to `at` where no word is divided. */
   before(at: number): number {
     const word = this.words[this.#firstBehind(at)];
     return this.#atomic.placeBefore(word === undefined ? at : Math.min(at, word.start));

@@ -12,7 +12,7 @@ import type { Moment, Participant } from "./participant.ts";
 const ACK_BOUND_MS = 40;
 
 export interface ListenersHeard {
-  /** Where the listener stands that is furthest behind. */
+  /** The place furthest back, of those in lockstep and of those that have acknowledged. */
   readonly place: HeardAt;
   /** Where each listener stands that acknowledged. */
   readonly listeners: readonly { readonly listenerId: string; readonly place: HeardAt }[];

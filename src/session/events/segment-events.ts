@@ -41,14 +41,14 @@ export interface SegmentEventsOptions {
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
   /** Whether anybody has ever asked for this kind of event. */
-  readonly wants: (kind: EventKind) => boolean;
+  readonly wasWanted: (kind: EventKind) => boolean;
 }
 
 export class SegmentEvents {
   readonly #utterance: Utterance;
   readonly #writer: EventWriter;
   readonly #baseTicks: number;
-  readonly #wants: (kind: EventKind) => boolean;
+  readonly #wasWanted: (kind: EventKind) => boolean;
   /** By place; those of one place in the order they came. */
   #pending: PendingEvent[] = [];
   /** Words that were not whole yet when cues were made last. */
@@ -66,10 +66,10 @@ export class SegmentEvents {
     this.#utterance = options.utterance;
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
-    this.#wants = options.wants;
+    this.#wasWanted = options.wasWanted;
     this.#visemes = new VisemeEvents({
       utterance: options.utterance,
-      wants: options.wants,
+      wants: options.wasWanted,
       ticksAt: (seconds) => this.ticksAt(seconds),
       spokenBreakOff: () => this.#breakOff?.spokenEnd ?? Number.POSITIVE_INFINITY,
       add: (kind, ticks, build) => this.#add(kind, ticks, build),
@@ -166,7 +166,7 @@ export class SegmentEvents {
 
   /** Few ask for it, and for each chunk it is as much as the characters. */
   get wantsNormalized(): boolean {
-    return this.#wants("normalized");
+    return this.#wasWanted("normalized");
   }
 
   /** `segmentStart`: what their offsets count from. */

@@ -58,7 +58,7 @@ export interface SegmentTimesOptions {
   readonly aligner: Aligner;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Times have come that no chunk has brought. */
+  /** Times have come that no chunk has brought, or are waited for no longer. */
   readonly onTimes: () => void;
 }
 
@@ -109,7 +109,7 @@ export class SegmentTimes {
     this.#search = new WordSearch({
       ...options,
       request: { text: segment.text, language: utterance.languageCode, format: attempt.sourceFormat },
-      isExpected: this.#expectsNoTimes,
+      isNeeded: this.#expectsNoTimes,
       onFound: (words) => this.#times.find(words),
       onUnlike: () => this.#times.dropFound(),
     });
@@ -162,7 +162,7 @@ export class SegmentTimes {
     this.#expectsNoTimes = true;
     if (this.#takeFound() || this.#search.isBusy) return;
     const neededSeconds = (passedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND;
-    this.#emit(this.#times.estimateUpTo({ neededSeconds }), { isLast: false });
+    this.#handOn(this.#times.estimateUpTo({ neededSeconds }), { isLast: false });
   }
 
   /** It is cut there: times of what was heard have to be emitted now, be they estimated. */
@@ -170,7 +170,7 @@ export class SegmentTimes {
     this.#takeFound();
     if (!this.isUntimed(ticks)) return;
     const neededSeconds = (ticks + TIMED_AHEAD_TICKS) / TICKS_PER_SECOND;
-    this.#emit(this.#times.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
+    this.#handOn(this.#times.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
   }
 
   /** End of the times read so far, seconds of the response; 0 where none has come. */
@@ -213,7 +213,7 @@ export class SegmentTimes {
     this.#search.close();
     this.readAll();
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
-    this.#emit(this.#times.finish(audioSeconds, soundSeconds), { isLast: true });
+    this.#handOn(this.#times.finish(audioSeconds, soundSeconds), { isLast: true });
     const { voiceIds } = this.#utterance;
     const { speakingRate } = this.#times;
     if (speechTicks > 0) this.#carryOver.noteTimes(voiceIds, this.#hasTimes);
@@ -244,17 +244,17 @@ export class SegmentTimes {
       this.#normalized.push(normalizedAlignment, spoken, this.#readCharacters);
     }
     this.#readCharacters += spoken?.characters.length ?? 0;
-    this.#emit(timed, { isLast: false });
+    this.#handOn(timed, { isLast: false });
   }
 
   /** Whether there was any. */
   #takeFound(): boolean {
     const found = this.#times.takeFound();
-    this.#emit(found, { isLast: false });
+    this.#handOn(found, { isLast: false });
     return found !== null;
   }
 
-  #emit(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+  #handOn(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
     if (given === null && !isLast) return;
     const { segment, timing } = this.#attempt;
     // What was kept at a cut is known no better than it was then.

@@ -27,8 +27,8 @@ export interface WordSearchOptions {
   readonly aligner: Aligner;
   readonly request: AlignmentRequest;
   readonly clock: Clock;
-  /** The voice spoke without times before, or its service says that it has none. */
-  readonly isExpected: boolean;
+  /** It is asked at once: the voice spoke without times before, or its service says that it has none. */
+  readonly isNeeded: boolean;
   readonly onFound: (words: readonly FoundWord[]) => void;
   /** The audio does not say the text. */
   readonly onUnlike: () => void;
@@ -82,9 +82,9 @@ export class WordSearch {
     }
     this.#first.push(audio.slice());
     this.#firstBytes += audio.length;
-    const { isExpected } = this.#options;
+    const { isNeeded } = this.#options;
     if (this.#firstBytes > MAX_FIRST_BYTES) this.#open();
-    else if (isExpected || ticks >= UNTIMED_TICKS) this.#openIn(isExpected ? 0 : LATE_TIMES_MS);
+    else if (isNeeded || ticks >= UNTIMED_TICKS) this.#openIn(isNeeded ? 0 : LATE_TIMES_MS);
   }
 
   /** Nothing of the response follows. */

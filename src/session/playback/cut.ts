@@ -37,7 +37,7 @@ export interface CutParts {
 }
 
 interface Cut extends CutParts {
-  /** In the order in which they are spoken; none of them is over. */
+  /** In the order in which they are spoken. Only the first may be over, where a late player still hears it. */
   readonly targets: readonly Utterance[];
   /** Where the listeners are. */
   readonly heard: ListenersHeard;

@@ -25,7 +25,7 @@ export interface InterruptionsOptions extends CutParts {
 export class Interruptions {
   readonly #options: InterruptionsOptions;
   readonly #queue: PlaybackQueue;
-  readonly #clock: PlaybackClock;
+  readonly #playbackClock: PlaybackClock;
   /** Interruptions that wait, each with what it is to cut. */
   readonly #waiting: WaitingCuts;
   #isClosed = false;
@@ -33,7 +33,7 @@ export class Interruptions {
   constructor(options: InterruptionsOptions) {
     this.#options = options;
     this.#queue = options.queue;
-    this.#clock = options.clock;
+    this.#playbackClock = options.clock;
     this.#waiting = new WaitingCuts(options.deps.clock);
   }
 
@@ -53,34 +53,34 @@ export class Interruptions {
 
   #interruptWithUnder(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
     const { under } = this.#options;
-    this.#queue.endPassed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#playbackClock.playheadTicks);
     if (utteranceId !== undefined && !under.has(utteranceId))
       return this.interruptSpeech(utteranceId, keepMs);
     if (!under.hasSounds) return this.interruptSpeech(undefined, keepMs);
     const isSpeechMeant = utteranceId === undefined && this.#cuttable.length > 0;
     const receipts = isSpeechMeant ? this.interruptSpeech(undefined, keepMs) : [];
-    const ended = under.interrupt(utteranceId, this.#clock.playheadTicks);
+    const ended = under.interrupt(utteranceId, this.#playbackClock.playheadTicks);
     // Speech that is cut has the answer.
     const own = isSpeechMeant ? [] : ended.map((sound) => this.#reportSound(sound));
     this.#queue.endStopped();
-    this.#clock.advance();
+    this.#playbackClock.advance();
     return receipts === null ? null : [...receipts, ...own];
   }
 
   #reportSound({ id, heardTicks }: { readonly id: string; readonly heardTicks: number }): InterruptReceipt {
-    const sound = { id, heardTicks, atTicks: this.#clock.playheadTicks };
+    const sound = { id, heardTicks, atTicks: this.#playbackClock.playheadTicks };
     const heard = writeSoundInterrupted(this.#options.writer, sound);
     return { utterance_id: id, heard, unheard_text: "", resumable: false };
   }
 
   /** As `interrupt`; sounds under speech go on. */
   interruptSpeech(utteranceId: string | undefined, keepMs: number): InterruptReceipt[] | null {
-    this.#queue.endPassed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#playbackClock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);
     if (utteranceId !== undefined && target === undefined) throw unknownUtterance(utteranceId, "interrupt");
     if (cuttable.length === 0) {
-      this.#clock.advance();
+      this.#playbackClock.advance();
       throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
     }
     const nowMs = this.#options.deps.clock.nowMs();
@@ -116,7 +116,9 @@ export class Interruptions {
     const nowMs = this.#options.deps.clock.nowMs();
     const startTicks = firstStart(targets);
     const turnMs =
-      startTicks !== null && this.#options.output.demand.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+      startTicks !== null && this.#options.output.demand.hasRealtime
+        ? this.#playbackClock.msAt(startTicks)
+        : nowMs;
     const cutMs = Math.max(atMs, turnMs);
     if (cutMs - nowMs < 1) return this.#cut(targets);
     this.#waiting.add(cutMs, targets, (left) => {
@@ -129,15 +131,15 @@ export class Interruptions {
   #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
     this.#waiting.forget(wanted);
     const nowMs = this.#options.deps.clock.nowMs();
-    this.#queue.endPassed(this.#clock.playheadTicks);
+    this.#queue.endPassed(this.#playbackClock.playheadTicks);
     const cuttable = new Set(this.#cuttable);
     const targets = wanted.filter((target) => cuttable.has(target));
     const startTicks = firstStart(targets);
-    if (startTicks !== null) this.#clock.sendBefore(startTicks);
+    if (startTicks !== null) this.#playbackClock.sendBefore(startTicks);
     const heard = this.#options.playout.heard();
     const receipts = cutNow({ ...this.#options, targets, heard });
     for (const target of wanted) this.#options.onGone(target);
-    this.#clock.advance(nowMs);
+    this.#playbackClock.advance(nowMs);
     return receipts;
   }
 }
@@ -178,7 +180,7 @@ class WaitingCuts {
   }
 }
 
-/** Where the first of those that are rendered begins. */
+/** Where the first of those that have begun begins. */
 function firstStart(targets: readonly Utterance[]): number | null {
   return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
 }

@@ -12,7 +12,7 @@ interface BrokenResponse {
   /** Words of the response, rising; of those heard long ago the last one at least. */
   readonly words: readonly SpokenWord[];
   /** It may not end inside text that stands for other text of the client. */
-  readonly places: Pick<RestartPlaces, "wordStartBefore">;
+  readonly places: Pick<RestartPlaces, "placeUpTo">;
   /** Whether any of its text behind an offset in the spoken text is still to be said. */
   readonly hasTextBehind: (spokenEnd: number) => boolean;
   /** End of the audio rendered, and up to where a word may end to be here. */
@@ -36,7 +36,7 @@ export function knownEndOf(response: BrokenResponse): KnownEnd | null {
   const { words, places, writeTicks, soundTicks, timedTicks } = response;
   const here = words.filter(({ endTicks }) => endTicks <= response.receivedTicks);
   const index = here.findLastIndex(
-    ({ end, timing }) => timing !== "estimated" && places.wordStartBefore(end) === end,
+    ({ end, timing }) => timing !== "estimated" && places.placeUpTo(end) === end,
   );
   const last = here[index];
   const next = here[index + 1];

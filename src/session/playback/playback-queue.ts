@@ -11,6 +11,7 @@ import type { Segment } from "../../text/segmenter.ts";
 import type { Marks } from "../client-marks.ts";
 import { writeError, writeIgnored, writeStarted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
+import { voiceFor } from "../language-voices.ts";
 import type { RenderedAudio } from "../output/rendered-audio.ts";
 import { heardFactsOf, receiptOf } from "../receipts.ts";
 import { remainderOf } from "../remainder.ts";
@@ -34,7 +35,7 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
   /** Its text was taken to be complete, because none came. */
   readonly onIdled: (utterance: Utterance) => void;
   /** No more text is wanted for it. */
-  readonly onOver: (utterance: Utterance) => void;
+  readonly onTextOver: (utterance: Utterance) => void;
   /** There may be more to render: audio, times or an end have come, or text. */
   readonly onProgress: () => void;
   /** An utterance was played to its end. */
@@ -90,7 +91,7 @@ export class PlaybackQueue {
         writeStarted(options.writer, utterance, spokenStart);
       },
       onEnded: (utterance) =>
-        this.#settle(utterance, () => utterance.end(this.renderer.writeHead.endUtterance(utterance))),
+        this.#settle(utterance, () => utterance.end(this.renderer.writeHead.endAudio(utterance))),
       onFailed: (utterance, error) => this.#fail(utterance, error),
       onSegmentEnded: () => this.requestNext(),
     });
@@ -273,7 +274,7 @@ export class PlaybackQueue {
     this.#remove(utterance);
     utterance.interrupt(this.#interrupted.isKept ? snapshot : null);
     if (cutTicks === null) this.#interrupted.noteGone(utterance);
-    else this.#interrupted.hold(utterance);
+    else this.#interrupted.noteInterrupted(utterance);
     return utterance.state.kind === "interrupted" && utterance.state.snapshot !== null;
   }
 
@@ -377,8 +378,14 @@ export class PlaybackQueue {
   /** Once, however many segments it has. */
   #noteIgnored(utterance: Utterance, fields: readonly string[]): void {
     if (this.#warned.has(utterance)) return;
+    const { deps, writer } = this.#options;
+    const voice = voiceFor(deps.settings.languageVoices, utterance.languageCode ?? undefined);
+    // A language that has chosen the voice was not ignored.
+    const isChosen = voice !== undefined && utterance.voiceIds.includes(voice);
+    const ignored = isChosen ? fields.filter((field) => field !== "language_code") : fields;
+    if (ignored.length === 0) return;
     this.#warned.add(utterance);
-    writeIgnored(this.#options.writer, { utterance, fields, atTicks: this.writeTicks });
+    writeIgnored(writer, { utterance, fields: ignored, atTicks: this.writeTicks });
   }
 
   #fail(utterance: Utterance, error: GatewayError): void {
@@ -392,14 +399,14 @@ export class PlaybackQueue {
     this.#abort(utterance);
     writeError(writer, { utterance, error, atTicks: this.writeTicks });
     this.#settle(utterance, () =>
-      utterance.fail(this.renderer.writeHead.endUtterance(utterance), { error, lost }),
+      utterance.fail(this.renderer.writeHead.endAudio(utterance), { error, lost }),
     );
     this.requestNext();
   }
 
   /** All its audio is rendered, or no more comes: it waits for the playhead, behind the others that do. */
   #settle(utterance: Utterance, transition: () => void): void {
-    this.#options.onOver(utterance);
+    this.#options.onTextOver(utterance);
     this.#utterances = this.#utterances.filter((other) => other !== utterance);
     const settledCount = this.#settledCount;
     if (this.#utterances.length === settledCount) this.renderer.forgetMemory();

@@ -38,7 +38,7 @@ export interface RendererOptions extends WriteHeadOptions {
   /** All its audio is rendered. */
   readonly onEnded: (utterance: Utterance) => void;
   readonly onFailed: (utterance: Utterance, error: GatewayError) => void;
-  /** Times have come that no chunk has brought. */
+  /** Times have come that no chunk has brought, or are waited for no longer. */
   readonly onTimes: () => void;
   /** A request is over: there is room for another. */
   readonly onSegmentEnded: () => void;
@@ -173,7 +173,7 @@ export class Renderer {
         writer: this.#options.writer,
         aheadTicks: Math.min(settings.aheadMs, attempt.mostAheadMs ?? settings.aheadMs) * TICKS_PER_MS,
         trimTicks: utterance.isSound ? 0 : settings.trimMs * TICKS_PER_MS,
-        wants: (kind) => this.#options.output.wasWanted(kind),
+        wasWanted: (kind) => this.#options.output.wasWanted(kind),
         isFollowed: this.#options.isFollowed,
         aligner: this.#options.deps.aligner,
         clock: this.#options.deps.clock,

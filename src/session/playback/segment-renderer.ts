@@ -50,7 +50,7 @@ export interface SegmentRendererOptions {
   /** Most silence taken off each end. */
   readonly trimTicks: number;
   /** Whether anybody has ever asked for this kind of event. */
-  readonly wants: (kind: EventKind) => boolean;
+  readonly wasWanted: (kind: EventKind) => boolean;
   /** Whether another utterance waits for the end of this one. */
   readonly isFollowed: () => boolean;
   readonly aligner: Aligner;
@@ -108,8 +108,8 @@ export class SegmentRenderer {
       ? null
       : (utterance.levels?.levellerOf(attempt.standIn ?? null) ?? null);
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store, leveller);
-    const { writer, baseTicks, wants } = options;
-    this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
+    const { writer, baseTicks, wasWanted } = options;
+    this.events = new SegmentEvents({ utterance, writer, baseTicks, wasWanted });
     this.#times = attempt.wantsTiming ? new SegmentTimes({ ...options, events: this.events }) : null;
   }
 

@@ -3,7 +3,7 @@
  *
  *   queued --begin--> speaking --end--> rendered      all audio is on the timeline; over when the playhead has passed it
  *      |                  |  \--fail--> failed        what came is heard, no more comes
- *      |                  +--interrupt--> interrupted (from rendered and failed, too)
+ *      |                  +--interrupt--> interrupted (from all the others, too)
  *      ^--rewind--- speaking, rendered                its audio was cut before it was heard
  *      ^--resume--- interrupted                       it goes on with its snapshot
  *      ^--continueFrom--- queued                      it goes on where another node left off

@@ -157,7 +157,7 @@ export class WriteHead {
   }
 
   /** Its last audio is rendered: everybody's last frame is filled. */
-  endUtterance(utterance: Utterance): AudioEnd {
+  endAudio(utterance: Utterance): AudioEnd {
     if (utterance.startTicks === null) return { endTicks: this.#ticks, padTicks: 0 };
     this.#fillEmitted(utterance);
     const endTicks = this.#ticks;

@@ -41,7 +41,7 @@ export class InterruptedUtterances {
   }
 
   /** It was heard and interrupted: it takes the place of the one before. */
-  hold(utterance: Utterance): void {
+  noteInterrupted(utterance: Utterance): void {
     this.#expire();
     this.noteGone(utterance);
     this.#latestId = utterance.id;

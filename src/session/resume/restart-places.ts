@@ -31,11 +31,11 @@ export class RestartPlaces {
   }
 
   /** The last such place up to `at`. Offsets in the spoken text. */
-  wordStartBefore(at: number): number {
+  placeUpTo(at: number): number {
     const place = this.#utterance.transcript.segments.findLast(({ start }) => start < at);
     const wordPlace = place === undefined ? at : place.start + this.wordsOf(place).before(at - place.start);
     const next = this.#utterance.spoken.placeBefore(wordPlace, Number.POSITIVE_INFINITY);
-    return next === at ? at : this.wordStartBefore(next);
+    return next === at ? at : this.placeUpTo(next);
   }
 
   /** Offsets from the segment's beginning. */

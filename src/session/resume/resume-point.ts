@@ -69,11 +69,10 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
   const last = isOpenComplete
     ? words.at(-1)
     : words.findLast(
-        (known) =>
-          isKnown(known) && known.endTicks <= haveTicks && places.wordStartBefore(known.end) === known.end,
+        (known) => isKnown(known) && known.endTicks <= haveTicks && places.placeUpTo(known.end) === known.end,
       );
   if (last === undefined || last.start < word.start) {
-    const spokenStart = places.wordStartBefore(word.start);
+    const spokenStart = places.placeUpTo(word.start);
     return { replays: [], spokenStart, fromTicks, rest: textFrom(cut, spokenStart), timing };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
@@ -126,7 +125,7 @@ function timingOf({ transcript: { timing } }: Utterance): Timing {
 
 /** The first word that stands for the same part of the client's text; the word itself where its audio is gone. */
 function firstWithAudio(cut: OpenedCut, words: readonly SpokenTime[], first: number): number {
-  const start = cut.places.wordStartBefore(words[first]?.start ?? 0);
+  const start = cut.places.placeUpTo(words[first]?.start ?? 0);
   const begin = words.findIndex((word) => word.start >= start);
   if (begin < 0 || begin > first) return first;
   const haveFromTicks = cut.placed[0]?.startTicks ?? Number.POSITIVE_INFINITY;
@@ -144,7 +143,7 @@ function fromTicksOf({ utterance }: OpenedCut, words: readonly SpokenTime[], ind
 /** All words that are known were heard: only text that was not asked for or has not come is left. */
 function afterLastWord(cut: OpenedCut, last: SpokenTime): Snapshot | null {
   const { utterance, isOpenComplete } = cut;
-  const end = cut.places.wordStartBefore(last.end);
+  const end = cut.places.placeUpTo(last.end);
   const replays = isOpenComplete ? replaysBehind(cut) : [];
   const rest = isOpenComplete ? cut.segments.slice(replays.length) : textFrom(cut, end);
   if (replays.length + rest.length === 0 && utterance.isExhausted) return null;

@@ -29,6 +29,7 @@ export interface Attempt {
   /** Where reading can wait. */
   hold?(): void;
   readOn?(): void;
+  /** The oldest chunk. Its audio may be good only until the next is taken. */
   take(): SynthesisChunk | undefined;
   /** No more of it is taken ahead of what is rendered, ms; default: as much as there may be. */
   readonly mostAheadMs?: number;

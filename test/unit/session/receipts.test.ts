@@ -10,7 +10,7 @@ const base = {
   characters,
   startTicks: ms(1000),
   clientEnd: (spoken: number) => spoken,
-  wordStartBefore: (spoken: number) => spoken,
+  placeUpTo: (spoken: number) => spoken,
   resumedStart: 0,
   heardBeforeTicks: 0,
   untimed: { spoken: text, spans: [], coming: null },

@@ -248,6 +248,24 @@ describe("a gateway with several upstreams", () => {
     expect(words).toHaveLength(11);
   });
 
+  it("a language that chose the voice is not called ignored, and another one is", async () => {
+    await using first = await startFakeUpstream();
+    await using vendor = await startFakeUpstream(openAi());
+    const settings = { voices: `de=openai:${OPENAI_VOICE}` };
+    await using gateway = await gatewayAt(first.url, settings, {
+      services: [configOf("openai", vendor.url)],
+    });
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    client.send({ type: "speak", text: TEXT, language_code: "de-AT" });
+    expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
+    expect(client.eventsOf("warning")).toEqual([]);
+    client.send({ type: "speak", text: TEXT, voice_id: `openai:${OPENAI_VOICE}`, language_code: "fr" });
+    await client.next("utterance.done", 2);
+    expect(client.eventsOf("warning")).toMatchObject([
+      { code: "settings_ignored", fields: ["language_code"] },
+    ]);
+  });
+
   it.each(["mp3", "html", "odd format"] as const)(
     "%s in place of speech is asked for once: it would be the same the next time",
     async (fault) => {

@@ -90,7 +90,7 @@ describe("knownEndOf()", () => {
     receivedTicks: ms(250),
     soundTicks: ms(500),
     timedTicks: ms(240),
-    places: { wordStartBefore: (end: number) => end },
+    places: { placeUpTo: (end: number) => end },
     hasTextBehind: () => true,
   };
 
@@ -108,7 +108,7 @@ describe("knownEndOf()", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
     const estimated = { ...response, words: words("estimated") };
     expect(knownEndOf(estimated)).toEqual(before);
-    expect(knownEndOf({ ...response, places: { wordStartBefore: (end) => (end === 7 ? 6 : end) } })).toEqual(
+    expect(knownEndOf({ ...response, places: { placeUpTo: (end) => (end === 7 ? 6 : end) } })).toEqual(
       before,
     );
     // A part of it was rendered: it is said again. All of it: that would be said twice.
