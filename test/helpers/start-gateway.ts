@@ -101,7 +101,9 @@ export class TestClient implements AsyncDisposable {
     while (!isTrue()) {
       const leftMs = endMs - performance.now();
       if (leftMs <= 0) {
-        const types = this.events.map((event) => event.type).join(" ");
+        const types = this.events
+          .map((event) => (event.type === "error" ? `error (${event.code})` : event.type))
+          .join(" ");
         throw new Error(`Waited in vain; got ${this.frames.length} frames and: ${types}`);
       }
       await new Promise<void>((resolve) => {
