@@ -18,6 +18,9 @@ const MAX_RETRY_DELAY_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** How long the last spans may take when the gateway ends. */
 const CLOSE_MS = 2000;
+const FIRST_BATCH_BYTES = 64 * 1024;
+/** Of UTF-8, for a unit of UTF-16. */
+const MAX_BYTES_PER_UNIT = 3;
 const OK_STATUS = 200;
 const FIRST_ERROR_STATUS = 300;
 
@@ -33,7 +36,8 @@ export interface SpanExporterOptions
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
   readonly #head: string;
-  #waiting: string[] = [];
+  /** All but the last are full. */
+  #waiting: SpanBatch[] = [];
   #timer: Timer | null = null;
   /** A batch is on its way. */
   #sending: Promise<void> | null = null;
@@ -63,19 +67,28 @@ export class SpanExporter {
       sent: this.#sent,
       dropped: this.#dropped,
       refused: this.#refused,
-      waiting: this.#waiting.length + this.#underWay,
+      waiting: this.#waitingCount + this.#underWay,
     };
+  }
+
+  get #waitingCount(): number {
+    return this.#waiting.reduce((sum, { count }) => sum + count, 0);
   }
 
   push(spanJson: string): void {
     const { maxQueued, maxBatch, delayMs, clock } = this.#options;
-    if (this.#closing !== null || this.#waiting.length + this.#underWay >= maxQueued) {
+    if (this.#closing !== null || this.#waitingCount + this.#underWay >= maxQueued) {
       this.#dropped += 1;
       return;
     }
-    this.#waiting.push(spanJson);
+    let batch = this.#waiting.at(-1);
+    if (batch === undefined || batch.count >= maxBatch) {
+      batch = new SpanBatch(this.#head);
+      this.#waiting.push(batch);
+    }
+    batch.add(spanJson);
     if (this.#sending !== null) return;
-    if (this.#waiting.length >= maxBatch) this.#send();
+    if (batch.count >= maxBatch) this.#send();
     else this.#timer ??= clock.at(clock.nowMs() + delayMs, () => this.#send());
   }
 
@@ -96,7 +109,7 @@ export class SpanExporter {
       if (this.#end.signal.aborted) break;
     }
     deadline.cancel();
-    this.#dropped += this.#waiting.length;
+    this.#dropped += this.#waitingCount;
     this.#waiting = [];
     await this.#agent.destroy();
   }
@@ -109,9 +122,10 @@ export class SpanExporter {
   #send(): void {
     this.#timer?.cancel();
     this.#timer = null;
-    const batch = this.#waiting.splice(0, this.#options.maxBatch);
-    this.#underWay = batch.length;
-    this.#sending = this.#deliver(batch).finally(() => {
+    const batch = this.#waiting.shift();
+    if (batch === undefined) return;
+    this.#underWay = batch.count;
+    this.#sending = this.#deliver(batch.body(), batch.count).finally(() => {
       this.#underWay = 0;
       this.#sending = null;
       this.#goOn();
@@ -121,31 +135,30 @@ export class SpanExporter {
   #goOn(): void {
     if (this.#closing !== null || this.#waiting.length === 0) return;
     const { clock, delayMs, maxBatch } = this.#options;
-    if (this.#waiting.length >= maxBatch) this.#send();
+    if (this.#waitingCount >= maxBatch) this.#send();
     else this.#timer ??= clock.at(clock.nowMs() + delayMs, () => this.#send());
   }
 
-  async #deliver(batch: readonly string[]): Promise<void> {
-    const body = `${this.#head}${batch.join(",")}]}]}]}`;
+  async #deliver(body: Uint8Array, count: number): Promise<void> {
     for (const delayMs of [...RETRY_DELAYS_MS, null]) {
       const outcome = await this.#post(body);
       if (outcome.kind === "taken") {
-        this.#noteTaken(batch.length, outcome.rejected);
+        this.#noteTaken(count, outcome.rejected);
         return;
       }
       this.#noteTrouble(outcome.reason);
       if (outcome.kind === "refused") {
-        this.#refused += batch.length;
+        this.#refused += count;
         return;
       }
       if (delayMs === null || this.#closing !== null) break;
       await this.#sleep(Math.min(MAX_RETRY_DELAY_MS, Math.max(delayMs, outcome.retryAfterMs)));
       if (this.#end.signal.aborted) break;
     }
-    this.#dropped += batch.length;
+    this.#dropped += count;
   }
 
-  async #post(body: string): Promise<Outcome> {
+  async #post(body: Uint8Array): Promise<Outcome> {
     const { url, headers, timeoutMs } = this.#options;
     const { origin, pathname, search } = new URL(url);
     try {
@@ -205,6 +218,38 @@ export class SpanExporter {
       const timer = clock.at(clock.nowMs() + ms, done);
       this.#wake = done;
     });
+  }
+}
+
+/** Spans that leave in one request, as bytes: strings that wait would cost the garbage collector more than they do. */
+class SpanBatch {
+  count = 0;
+  #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BATCH_BYTES);
+  #length = 0;
+
+  constructor(head: string) {
+    this.#write(head);
+  }
+
+  add(spanJson: string): void {
+    this.#write(this.count === 0 ? spanJson : `,${spanJson}`);
+    this.count += 1;
+  }
+
+  /** Nothing is added behind that. */
+  body(): Uint8Array {
+    this.#write("]}]}]}");
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #write(text: string): void {
+    const needed = this.#length + text.length * MAX_BYTES_PER_UNIT;
+    if (needed > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+      this.#bytes.copy(larger, 0, 0, this.#length);
+      this.#bytes = larger;
+    }
+    this.#length += this.#bytes.write(text, this.#length);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * One span: something that was done, from when to when, and what happened in it. It becomes the JSON of OTLP once, when
- * it ends; behind that nothing of it is kept.
+ * it ends; behind that nothing of it is kept. Until then it is what it was given: pieces of JSON, which live as long as an
+ * utterance, would cost the garbage collector more than all the rest of it.
  */
 import type { TraceContext } from "../kit/traceparent.ts";
 
@@ -38,15 +39,21 @@ export interface ChildSpan {
   readonly attributes: Attributes;
 }
 
+interface SpanEvent {
+  readonly name: string;
+  readonly atMs: number;
+  readonly attributes: Attributes;
+}
+
 export class Span {
   readonly #options: SpanOptions;
-  #attributes: string;
-  #events = "";
+  readonly #attributes: Attributes[];
+  readonly #events: SpanEvent[] = [];
   #isEnded = false;
 
   constructor(options: SpanOptions) {
     this.#options = options;
-    this.#attributes = attributesJson(options.attributes);
+    this.#attributes = [options.attributes];
   }
 
   get context(): TraceContext {
@@ -59,14 +66,12 @@ export class Span {
 
   /** What is known later. A name is to be said once. */
   set(attributes: Attributes): void {
-    if (!this.#isEnded) this.#attributes = joined(this.#attributes, attributesJson(attributes));
+    if (!this.#isEnded) this.#attributes.push(attributes);
   }
 
   /** Something that happened at `atMs` of the clock. */
   event(name: string, atMs: number, attributes: Attributes = {}): void {
-    if (this.#isEnded) return;
-    const json = `{"timeUnixNano":"${this.#nanos(atMs)}","name":${quoted(name)},"attributes":[${attributesJson(attributes)}]}`;
-    this.#events = joined(this.#events, json);
+    if (!this.#isEnded) this.#events.push({ name, atMs, attributes });
   }
 
   /** `error`: a code, no text of a client; null: it went well. The first call counts. */
@@ -77,12 +82,18 @@ export class Span {
     const { name, kind, context, parentSpanId, startMs } = this.#options;
     const parent = parentSpanId === null ? "" : `"parentSpanId":"${parentSpanId}",`;
     const status = error === null ? "{}" : `{"code":${STATUS_ERROR},"message":${JSON.stringify(error)}}`;
+    const attributes = this.#attributes.reduce((json, more) => joined(json, attributesJson(more)), "");
+    const events = this.#events.map((event) => this.#eventJson(event)).join(",");
     this.#options.deliver(
       `{"traceId":"${context.traceId}","spanId":"${context.spanId}",${parent}"flags":1,"name":${quoted(name)},` +
         `"kind":${SPAN_KINDS[kind]},"startTimeUnixNano":"${this.#nanos(startMs)}",` +
         `"endTimeUnixNano":"${this.#nanos(Math.max(startMs, endMs))}",` +
-        `"attributes":[${this.#attributes}],"events":[${this.#events}],"status":${status}}`,
+        `"attributes":[${attributes}],"events":[${events}],"status":${status}}`,
     );
+  }
+
+  #eventJson({ name, atMs, attributes }: SpanEvent): string {
+    return `{"timeUnixNano":"${this.#nanos(atMs)}","name":${quoted(name)},"attributes":[${attributesJson(attributes)}]}`;
   }
 
   /** Unix time, ns. It does not fit into a number. */
