@@ -42,7 +42,7 @@ export class UtteranceTrace implements Traced {
 
   /** For the log; undefined: its trace is not kept, or it is over. */
   get traceId(): string | undefined {
-    return this.#span?.context.traceId;
+    return this.#span?.traceId;
   }
 
   begin(begun: ChildSpan): Span | null {

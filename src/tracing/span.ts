@@ -3,8 +3,6 @@
  * it ends; behind that nothing of it is kept. Until then it is what it was given: pieces of JSON, which live as long as an
  * utterance, would cost the garbage collector more than all the rest of it.
  */
-import type { TraceContext } from "../kit/traceparent.ts";
-
 export type AttributeValue = string | number | boolean | readonly string[];
 /** undefined: it is left out. */
 export type Attributes = Readonly<Record<string, AttributeValue | null | undefined>>;
@@ -15,26 +13,28 @@ export type SpanKind = keyof typeof SPAN_KINDS;
 
 const STATUS_ERROR = 2;
 
-export interface SpanOptions {
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly context: TraceContext;
+/** What makes spans, and takes them when they end. */
+export interface SpanHost {
+  /** Takes the JSON of one that has ended. */
+  deliver(json: string): void;
+  /** Begins one within another. */
+  child(parent: Span, begun: ChildSpan): Span;
+}
+
+/** Where a span stands. */
+export interface SpanPlace {
+  readonly traceId: string;
+  readonly spanId: string;
   /** Id of the span in which it stands; null: it is the first of its trace. */
   readonly parentSpanId: string | null;
-  /** Clock ms. */
-  readonly startMs: number;
-  /** What the clock's 0 is in Unix time, ms, when it began: later changes of the wall clock do not make it longer. */
+  /** What the clock's 0 is in Unix time, ms, when its trace began: later changes of the wall clock do not make it longer. */
   readonly epochMs: number;
-  readonly attributes: Attributes;
-  /** Takes its JSON. */
-  readonly deliver: (json: string) => void;
-  /** Begins a span within this one. */
-  readonly child: (parent: Span, begun: ChildSpan) => Span;
 }
 
 export interface ChildSpan {
   readonly name: string;
   readonly kind: SpanKind;
+  /** Clock ms. */
   readonly startMs: number;
   readonly attributes: Attributes;
 }
@@ -46,32 +46,41 @@ interface SpanEvent {
 }
 
 export class Span {
-  readonly #options: SpanOptions;
-  readonly #attributes: Attributes[];
-  readonly #events: SpanEvent[] = [];
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly epochMs: number;
+  readonly #host: SpanHost;
+  readonly #begun: ChildSpan;
+  readonly #parentSpanId: string | null;
+  #more: Attributes[] | null = null;
+  #events: SpanEvent[] | null = null;
   #isEnded = false;
 
-  constructor(options: SpanOptions) {
-    this.#options = options;
-    this.#attributes = [options.attributes];
-  }
-
-  get context(): TraceContext {
-    return this.#options.context;
+  constructor(host: SpanHost, begun: ChildSpan, { traceId, spanId, parentSpanId, epochMs }: SpanPlace) {
+    this.#host = host;
+    this.#begun = begun;
+    this.traceId = traceId;
+    this.spanId = spanId;
+    this.#parentSpanId = parentSpanId;
+    this.epochMs = epochMs;
   }
 
   child(begun: ChildSpan): Span {
-    return this.#options.child(this, begun);
+    return this.#host.child(this, begun);
   }
 
   /** What is known later. A name is to be said once. */
   set(attributes: Attributes): void {
-    if (!this.#isEnded) this.#attributes.push(attributes);
+    if (this.#isEnded) return;
+    this.#more ??= [];
+    this.#more.push(attributes);
   }
 
   /** Something that happened at `atMs` of the clock. */
   event(name: string, atMs: number, attributes: Attributes = {}): void {
-    if (!this.#isEnded) this.#events.push({ name, atMs, attributes });
+    if (this.#isEnded) return;
+    this.#events ??= [];
+    this.#events.push({ name, atMs, attributes });
   }
 
   /** `error`: a code, no text of a client; null: it went well. The first call counts. */
@@ -79,13 +88,15 @@ export class Span {
     if (this.#isEnded) return;
     if (error !== null) this.set({ "error.type": error });
     this.#isEnded = true;
-    const { name, kind, context, parentSpanId, startMs } = this.#options;
-    const parent = parentSpanId === null ? "" : `"parentSpanId":"${parentSpanId}",`;
+    const { name, kind, startMs, attributes: first } = this.#begun;
+    const parent = this.#parentSpanId === null ? "" : `"parentSpanId":"${this.#parentSpanId}",`;
     const status = error === null ? "{}" : `{"code":${STATUS_ERROR},"message":${JSON.stringify(error)}}`;
-    const attributes = this.#attributes.reduce((json, more) => joined(json, attributesJson(more)), "");
-    const events = this.#events.map((event) => this.#eventJson(event)).join(",");
-    this.#options.deliver(
-      `{"traceId":"${context.traceId}","spanId":"${context.spanId}",${parent}"flags":1,"name":${quoted(name)},` +
+    let attributes = attributesJson(first);
+    for (const more of this.#more ?? []) attributes = joined(attributes, attributesJson(more));
+    let events = "";
+    for (const event of this.#events ?? []) events = joined(events, this.#eventJson(event));
+    this.#host.deliver(
+      `{"traceId":"${this.traceId}","spanId":"${this.spanId}",${parent}"flags":1,"name":${quoted(name)},` +
         `"kind":${SPAN_KINDS[kind]},"startTimeUnixNano":"${this.#nanos(startMs)}",` +
         `"endTimeUnixNano":"${this.#nanos(Math.max(startMs, endMs))}",` +
         `"attributes":[${attributes}],"events":[${events}],"status":${status}}`,
@@ -98,7 +109,7 @@ export class Span {
 
   /** Unix time, ns. It does not fit into a number. */
   #nanos(clockMs: number): string {
-    const ms = clockMs + this.#options.epochMs;
+    const ms = clockMs + this.epochMs;
     const wholeMs = Math.floor(ms);
     const micros = Math.floor((ms - wholeMs) * 1000);
     return `${wholeMs}${String(micros).padStart(3, "0")}000`;
@@ -108,7 +119,8 @@ export class Span {
 /** OTLP's `KeyValue`s, with commas. */
 export function attributesJson(attributes: Attributes): string {
   let json = "";
-  for (const [key, value] of Object.entries(attributes)) {
+  for (const key in attributes) {
+    const value = attributes[key];
     if (value === undefined || value === null) continue;
     json += `${json === "" ? "" : ","}{"key":${quoted(key)},"value":${valueJson(value)}}`;
   }

@@ -2,7 +2,7 @@
 import type { Clock } from "../kit/clock.ts";
 import type { TraceContext } from "../kit/traceparent.ts";
 import type { Sampler } from "./sampler.ts";
-import { type ChildSpan, Span } from "./span.ts";
+import { type ChildSpan, Span, type SpanHost } from "./span.ts";
 import { TraceIds } from "./trace-ids.ts";
 
 /** Within what a span stands. */
@@ -19,7 +19,7 @@ export interface TracerOptions {
   readonly deliver: (spanJson: string) => void;
 }
 
-export class Tracer {
+export class Tracer implements SpanHost {
   readonly #options: TracerOptions;
   readonly #ids = new TraceIds();
 
@@ -32,28 +32,24 @@ export class Tracer {
     const traceId = parent?.traceId ?? this.#ids.traceId();
     if (!this.#options.sampler(traceId, parent)) return null;
     const { clock, wallMs } = this.#options;
-    return this.#span(begun, {
+    return new Span(this, begun, {
       traceId,
+      spanId: this.#ids.spanId(),
       parentSpanId: parent?.spanId ?? null,
       epochMs: wallMs() - clock.nowMs(),
     });
   }
 
+  child({ traceId, spanId: parentSpanId, epochMs }: Span, begun: ChildSpan): Span {
+    return new Span(this, begun, { traceId, spanId: this.#ids.spanId(), parentSpanId, epochMs });
+  }
+
+  deliver(json: string): void {
+    this.#options.deliver(json);
+  }
+
   /** `parent` null: each span begins a trace. */
   within(parent: TraceContext | null): Traced {
     return { begin: (begun) => this.begin(parent, begun) };
-  }
-
-  #span(begun: ChildSpan, place: { traceId: string; parentSpanId: string | null; epochMs: number }): Span {
-    const { traceId, parentSpanId, epochMs } = place;
-    return new Span({
-      ...begun,
-      context: { traceId, spanId: this.#ids.spanId(), isSampled: true },
-      parentSpanId,
-      epochMs,
-      deliver: this.#options.deliver,
-      child: ({ context }, childBegun) =>
-        this.#span(childBegun, { traceId, parentSpanId: context.spanId, epochMs }),
-    });
   }
 }
