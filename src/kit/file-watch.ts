@@ -1,5 +1,5 @@
 /** Says when one of some files that belong together has been replaced. */
-import { unwatchFile, watchFile } from "node:fs";
+import { stat, unwatchFile, watchFile } from "node:fs";
 import type { Clock, Timer } from "./clock.ts";
 
 const WATCH_MS = 1000;
@@ -21,6 +21,7 @@ export class FileWatch {
   readonly #options: FileWatchOptions;
   readonly #watchMs: number;
   #timer: Timer | null = null;
+  #isClosed = false;
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
@@ -28,15 +29,18 @@ export class FileWatch {
     for (const file of options.files) {
       watchFile(file, { interval: this.#watchMs, persistent: false }, this.#changed);
     }
-    this.#changed();
+    // What changes before their first state is known is never told: they are read once behind that. States are asked for in order.
+    stat(options.files.at(-1) ?? "", this.#changed);
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const file of this.#options.files) unwatchFile(file, this.#changed);
     this.#timer?.cancel();
   }
 
   readonly #changed = (): void => {
+    if (this.#isClosed) return;
     const { clock, onChange } = this.#options;
     this.#timer?.cancel();
     this.#timer = clock.at(clock.nowMs() + this.#watchMs, onChange);
